@@ -1,0 +1,82 @@
+// Object storage: a narrow required core and stated capabilities. Drivers (drivers/, one file each) have no retry, no
+// metrics, no prefix of their own: those are layers (layers/), stacked in one place (object/open.cc).
+//
+// Thread-safe. Keys are byte strings without a leading '/'. Errors: notFound, unsupported, accessDenied, noSpace, timedOut,
+// unavailable (worth a retry), io, corrupt.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace aquifer::object {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+struct ObjectInfo {
+  std::string key;
+  uint64_t size = 0;
+  int64_t mtime = 0;       // unix seconds; 0 = unknown
+  bool isDir = false;      // placeholder objects whose key ends in '/'
+  std::string storageClass;
+};
+
+struct Capabilities {
+  bool rangeGet = true;      // get with an offset moves only what was asked for
+  bool ordered = true;       // list is in byte order of keys
+  bool tiers = false;        // storage classes
+  bool multipart = false, copy = false;
+  uint64_t maxObjectSize = UINT64_MAX;
+};
+
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+  virtual std::string describe() const = 0;      // "file:///var/jfs/vol/": shown to people, without secrets
+  virtual Capabilities capabilities() const = 0;
+  virtual Status create() { return {}; }         // make the bucket / folder if missing
+  // Up to out.size() bytes from `off`; returns how many there were (fewer only at the object's end; 0 past it).
+  virtual Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) = 0;
+  // Stores the whole object or nothing. tier: 0-3, ignored without the capability.
+  virtual Status put(std::string_view key, Bytes data, uint8_t tier = 0) = 0;
+  virtual Status remove(std::string_view key) = 0;  // missing: ok
+  virtual Result<ObjectInfo> head(std::string_view key) = 0;
+  // Every object whose key starts with `prefix` and sorts after `startAfter`. The visitor returns false to stop.
+  virtual Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) = 0;
+  // A whole object of unknown size (small ones: settings, dumps); at most `limit` bytes, else tooBig. Default: head + get.
+  virtual Result<std::string> getAll(std::string_view key, uint64_t limit = 64u << 20);
+};
+
+struct StoreConfig {
+  std::string storage = "file";   // driver name
+  std::string bucket;             // endpoint string
+  std::string accessKey, secretKey, sessionToken;
+  int shards = 0;
+  std::string volumeName;         // prefix "<name>/" in front of every key; empty: none
+  std::string encryptKeyPem, encryptPassphrase, encryptAlgo;  // empty key: no encryption layer
+  int64_t uploadLimitBps = 0, downloadLimitBps = 0;           // bytes per second, 0 = none
+  int getTimeoutMs = 60'000, putTimeoutMs = 60'000;
+  bool metrics = true;
+};
+
+// The driver named by config.storage with all layers on top, outermost first:
+//   metrics → retry-classification/timeouts → throttle → encrypt → prefix → shard → driver.
+// Unknown driver: Code::config with the list of known ones.
+Result<std::unique_ptr<ObjectStore>> openObjectStore(const StoreConfig& config);
+// Just the driver (sync, objbench, tests).
+Result<std::unique_ptr<ObjectStore>> openDriver(const StoreConfig& config);
+// Names of the drivers compiled in.
+std::vector<std::string> driverNames();
+// put/get/compare/delete of testing/<random>, the probe of format and --check-storage (3 rounds, 1, 4, 7 s apart).
+Status probeStore(ObjectStore& store);
+
+}  // namespace aquifer::object
