@@ -1,0 +1,48 @@
+"""The other client's own checks of a volume: fsck of the tree, quota check, and gc with every object old enough to be judged."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from volume import run
+
+
+def gc_counts(binary, volume):
+    """Counts of gc's last line. Negative skip time: nothing is too young."""
+    out = run(binary, "gc", volume.meta, env={**volume.env, "JFS_GC_SKIPPEDTIME": "-100", "DISPLAY_PROGRESSBAR": "false"}).stdout
+    m = re.search(r"scanned (\d+) objects, (\d+) valid, (\d+) pending delete \((\d+) bytes\), (\d+) compacted \((\d+) bytes\), "
+                  r"(\d+) leaked \((\d+) bytes\), (\d+) delslices \((\d+) bytes\), (\d+) delfiles \((\d+) bytes\), (\d+) skipped", out)
+    if not m:
+        raise AssertionError("gc printed no counts:\n" + out[-2000:])
+    names = "scanned valid pending pending_bytes compacted compacted_bytes leaked leaked_bytes delslices delslices_bytes delfiles delfiles_bytes skipped".split()
+    return dict(zip(names, map(int, m.groups())))
+
+
+def fsck(binary, volume, *args):
+    """Problem lines of fsck; [] = clean."""
+    p = run(binary, "fsck", volume.meta, *args, check=False, env={**volume.env, "DISPLAY_PROGRESSBAR": "false"})
+    bad = [line for line in p.stdout.splitlines() if re.search(r"<(ERROR|FATAL|WARNING)>", line) and "Set storage tier" not in line
+           and "latency to database" not in line]
+    if p.returncode and not bad:
+        bad = [f"exit {p.returncode}: {p.stdout[-500:]}"]
+    return bad
+
+
+def quota_check(binary, volume, *selector):
+    p = run(binary, "quota", "check", volume.meta, *selector, check=False, env=volume.env)
+    return [line for line in p.stdout.splitlines() if re.search(r"<(ERROR|FATAL|WARNING)>", line)
+            and "Set storage tier" not in line and "latency to database" not in line] + ([f"exit {p.returncode}"] if p.returncode else [])
+
+
+def judge(binary, volume, quotas=()):
+    """All checks; raises with what is wrong."""
+    bad = fsck(binary, volume)
+    bad += fsck(binary, volume, "--path", "/", "-r")
+    for selector in quotas:
+        bad += quota_check(binary, volume, *selector)
+    counts = gc_counts(binary, volume)
+    if counts["leaked"] or counts["skipped"]:
+        bad.append(f"gc: {counts}")
+    if bad:
+        raise AssertionError("; ".join(bad[:10]))
+    return counts
