@@ -56,6 +56,7 @@ Histogram& histogram(std::string_view name, std::string_view help, std::vector<d
 // Families whose label sets come and go (quotas): called at export.
 void collector(std::function<void(const std::function<void(std::string_view name, std::string_view help, const Labels&, double)>& emit)>);
 
+void registerProcessMetrics();         // uptime, cpu_usage, memory, process_*; uptime counts from the first call
 void setConstLabels(Labels labels);   // instance, mp, vol_name, juicefs_version, custom
 std::string prometheusText();
 std::string statsText();              // `.stats`: name value, histograms as _total and _sum, label values of method/errno appended

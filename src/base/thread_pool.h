@@ -16,13 +16,14 @@ class ThreadPool {
   // Threads start at the first task and are named `name`. queueLimit: tasks waiting, not running.
   ThreadPool(std::string name, int threads, size_t queueLimit);
   ~ThreadPool();                                   // runs what is queued, then joins
-  void submit(std::function<void()> task);         // waits while the queue is full
+  void submit(std::function<void()> task);         // waits while the queue is full; runs it here once stopped
   bool trySubmit(std::function<void()> task);      // false when the queue is full or the pool is stopping
   void drain();                                    // until nothing is queued or running
   void stop();                                     // as the destructor
 
  private:
   void loop();
+  void enqueue(std::unique_lock<std::mutex>& lock, std::function<void()>&& task);
   const std::string name_;
   const int limitThreads_;
   const size_t queueLimit_;
