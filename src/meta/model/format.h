@@ -13,6 +13,7 @@ namespace aquifer::meta {
 struct Tier {
   int id = 0;
   std::string storageClass, tag;
+  bool operator==(const Tier&) const = default;
 };
 
 struct Format {
@@ -35,6 +36,7 @@ struct Format {
   std::string kerbConf;
   std::map<int, Tier> tiers;   // always has 0 after parse
   std::string unknownJson;     // the keys that we do not know, as a JSON object text; written back unchanged
+  bool operator==(const Format&) const = default;
 
   uint64_t blockSize() const { return static_cast<uint64_t>(blockSizeKiB) << 10; }
   bool encrypted() const { return !encryptKey.empty(); }
