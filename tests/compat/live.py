@@ -116,7 +116,7 @@ def combination(name, who, opts, ops, seed):
                         raise AssertionError(f"seed {w.seed}, fresh mount {label} sees in {sub}: {bad[:3]}")
                 m.umount()
             counts = judge(theirs, v, quotas)
-            bad = audit(v.dir + "/meta.db")
+            bad = audit(v.dir + "/meta.db", shared=True)
             if bad:
                 raise AssertionError(f"audit: {bad[:5]}")
             return f"{sum(w.count for _, w in trees)} operations, {counts['scanned']} objects"

@@ -306,6 +306,7 @@ class Workload:
         parent, name = self.model.split(path)
         node = Node("link", 0o777)
         node.target = target
+        node.gid = parent.gid if parent.mode & 0o2000 else 0
         parent.children[name] = node
         return path
 
@@ -461,7 +462,9 @@ class Workload:
 
 
 def inherit(parent, node):
-    """default ACL of the parent (symlinks never inherit); the workload chmods files and directories right after creating them"""
+    """group of a set-group-id parent, and its default ACL (symlinks never inherit); the workload chmods files and directories right after creating them"""
+    if parent.mode & 0o2000:
+        node.gid = parent.gid
     rule = parent.xattrs.get(ACL_DEFAULT)
     if rule is None:
         return
