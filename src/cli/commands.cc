@@ -1,0 +1,22 @@
+// The list of commands: one line each.
+#include "cli/commands.h"
+
+#include "cli/command.h"
+
+namespace aquifer::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      // ADMIN
+      versionCommand(),
+  };
+  return all;
+}
+
+const Command* findCommand(std::string_view name) {
+  for (auto& c : commands())
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+}  // namespace aquifer::cli
