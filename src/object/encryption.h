@@ -15,7 +15,7 @@ class Encryptor {
   virtual ~Encryptor() = default;
   virtual Result<std::string> encrypt(std::string_view plain) const = 0;
   virtual Result<std::string> decrypt(std::string_view envelope) const = 0;
-  virtual size_t overhead() const = 0;  // bytes added by encrypt
+  virtual size_t overhead() const = 0;  // bytes added by encrypt, at most (an SM2-wrapped key varies by a few)
 };
 
 // pem: PKCS#1, PKCS#8, legacy or PKCS#8 encrypted; RSA or SM2 key. algo: aes256gcm-rsa (or empty), chacha20-rsa, sm4gcm.

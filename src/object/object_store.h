@@ -26,7 +26,7 @@ struct ObjectInfo {
   std::string key;
   uint64_t size = 0;
   int64_t mtime = 0;       // unix seconds; 0 = unknown
-  bool isDir = false;      // placeholder objects whose key ends in '/'
+  bool isDir = false;      // a folder of a file-like driver, or a placeholder object: the key ends in '/'
   std::string storageClass;
 };
 
@@ -50,10 +50,13 @@ class ObjectStore {
   virtual Status put(std::string_view key, Bytes data, uint8_t tier = 0) = 0;
   virtual Status remove(std::string_view key) = 0;  // missing: ok
   virtual Result<ObjectInfo> head(std::string_view key) = 0;
-  // Every object whose key starts with `prefix` and sorts after `startAfter`. The visitor returns false to stop.
+  // Every object whose key starts with `prefix` and sorts after `startAfter`. The visitor returns false to stop. File-like
+  // drivers show folders too (isDir), before what is in them. A prefix without objects is an empty listing, not an error.
   virtual Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) = 0;
   // A whole object of unknown size (small ones: settings, dumps); at most `limit` bytes, else tooBig. Default: head + get.
   virtual Result<std::string> getAll(std::string_view key, uint64_t limit = 64u << 20);
+  // New limits, in bytes per second and 0 for none, of the throttle layer; layers hand it down, drivers have none.
+  virtual void setLimits(int64_t uploadBps, int64_t downloadBps) { (void)uploadBps, (void)downloadBps; }
 };
 
 struct StoreConfig {
@@ -69,7 +72,8 @@ struct StoreConfig {
 };
 
 // The driver named by config.storage with all layers on top, outermost first:
-//   metrics → retry-classification/timeouts → throttle → encrypt → prefix → shard → driver.
+//   throttle → metrics → encrypt → prefix → shard → driver.
+// Timeouts are the network drivers' own: a blocked system call on a caller's buffer cannot be left behind by a layer.
 // Unknown driver: Code::config with the list of known ones.
 Result<std::unique_ptr<ObjectStore>> openObjectStore(const StoreConfig& config);
 // Just the driver (sync, objbench, tests).
