@@ -18,11 +18,18 @@ def gc_counts(binary, volume):
     return dict(zip(names, map(int, m.groups())))
 
 
+# A directory without a statistics record is legal and JuiceFS's own mounts leave some behind.
+MISSING_STAT = r"usage stat of .* is missing or broken|Stat of path .* should be synced"
+
+
 def fsck(binary, volume, *args):
     """Problem lines of fsck; [] = clean."""
     p = run(binary, "fsck", volume.meta, *args, check=False, env={**volume.env, "DISPLAY_PROGRESSBAR": "false"})
     bad = [line for line in p.stdout.splitlines() if re.search(r"<(ERROR|FATAL|WARNING)>", line) and "Set storage tier" not in line
            and "latency to database" not in line]
+    other = [line for line in bad if not re.search(MISSING_STAT, line)]
+    if len(other) < len(bad) and len(other) == 1 and "check: some errors occurred" in other[0]:
+        return []
     if p.returncode and not bad:
         bad = [f"exit {p.returncode}: {p.stdout[-500:]}"]
     return bad
