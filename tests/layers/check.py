@@ -54,7 +54,8 @@ def main():
                     bad.append(f"{rel}: includes {inc}, which is in no known folder")
                 elif here and target != here and MAY[here] is not None and target not in MAY[here]:
                     bad.append(f"{rel}: {here} may not include {target} ({inc})")
-            if here == "meta/store" and not n.endswith("_test.cc"):
+            # txn.h is the contract itself; below it are the mappings
+            if here == "meta/store" and n != "txn.h" and not n.endswith("_test.cc"):
                 for m in RULES.finditer(text):
                     line = text.count("\n", 0, m.start()) + 1
                     bad.append(f"{rel}:{line}: a rule of the file system in a store: {m.group(0)}")
