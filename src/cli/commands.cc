@@ -8,7 +8,11 @@ namespace aquifer::cli {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
       // ADMIN
+      formatCommand(),
+      configCommand(),
       versionCommand(),
+      // INSPECTOR
+      statusCommand(),
   };
   return all;
 }

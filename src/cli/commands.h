@@ -3,5 +3,8 @@
 
 namespace aquifer::cli {
 struct Command;
+Command configCommand();
+Command formatCommand();
+Command statusCommand();
 Command versionCommand();
 }  // namespace aquifer::cli
