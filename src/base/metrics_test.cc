@@ -26,6 +26,12 @@ TEST(Metrics, NumbersAsText) {
   EXPECT_EQ(shortestFixed(0.00001), "0.00001");
   EXPECT_EQ(shortestFixed(1e21), "1000000000000000000000");
   EXPECT_EQ(shortestFixed(0.1 + 0.2), "0.30000000000000004");
+  EXPECT_EQ(shortestFixed(9223372036854775807.0), "9223372036854776000");
+  EXPECT_EQ(shortestFixed(0), "0");
+  EXPECT_EQ(shortestFixed(-0.0), "0");
+  EXPECT_EQ(shortestFixed(-12.5), "-12.5");
+  EXPECT_EQ(shortestFixed(5e-324).size(), 326u);
+  EXPECT_EQ(shortestFixed(100), "100");
   EXPECT_EQ(shortestFixed(1e308).size(), 309u);
 }
 

@@ -69,7 +69,23 @@ std::string shortest(double v) {
   return toChars(v, size < 1e-4 || size >= 1e6 ? std::chars_format::scientific : std::chars_format::fixed);
 }
 
-std::string shortestFixed(double v) { return std::isfinite(v) ? toChars(v, std::chars_format::fixed) : notFinite(v); }
+std::string shortestFixed(double v) {
+  if (!std::isfinite(v)) return notFinite(v);
+  // From the digits of the scientific form: asked for a fixed one, the library writes every digit of a large integer, where
+  // exporters write the few that identify the number and zeros.
+  const std::string text = toChars(std::fabs(v), std::chars_format::scientific);
+  const size_t e = text.find('e');
+  std::string digits = text.substr(0, 1);
+  if (e > 2) digits += text.substr(2, e - 2);
+  int exponent = 0;
+  std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  const int point = exponent + 1;  // digits in front of it
+  const int count = static_cast<int>(digits.size());
+  if (point <= 0) digits = "0." + std::string(static_cast<size_t>(-point), '0') + digits;
+  else if (point >= count) digits.append(static_cast<size_t>(point - count), '0');
+  else digits.insert(static_cast<size_t>(point), 1, '.');
+  return std::signbit(v) && v != 0 ? "-" + digits : digits;
+}
 
 std::string prometheusText() {
   const Snapshot all = snapshot();
