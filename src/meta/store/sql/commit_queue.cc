@@ -1,0 +1,52 @@
+#include "meta/store/sql/commit_queue.h"
+
+namespace aquifer::meta::sql {
+
+Status CommitQueue::run(const TxnBody& body, const TxnOptions& options) {
+  Member me{body, options, {}, false, {}};
+  std::unique_lock lock(mu_);
+  // A body that starts another write transaction would wait for itself.
+  if (leading_ && leader_ == std::this_thread::get_id()) return Status(Code::deadlock, "a transaction inside a transaction");
+  waiting_.push_back(&me);
+  me.wake.wait(lock, [&] { return me.done || (!leading_ && aloneWaiting_ == 0 && waiting_.front() == &me); });
+  if (!me.done) lead(lock);
+  return std::move(me.status);
+}
+
+void CommitQueue::lead(std::unique_lock<std::mutex>& lock) {
+  leading_ = true;
+  leader_ = std::this_thread::get_id();
+  std::vector<Member*> batch(waiting_.begin(), waiting_.begin() + static_cast<long>(std::min(maxBatch_, waiting_.size())));
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<long>(batch.size()));
+  lock.unlock();
+  size_t decided = execute_(batch);
+  lock.lock();
+  waiting_.insert(waiting_.begin(), batch.begin() + static_cast<long>(decided), batch.end());
+  for (size_t i = 0; i < decided; ++i) {
+    batch[i]->done = true;
+    batch[i]->wake.notify_one();
+  }
+  pass();
+}
+
+void CommitQueue::pass() {
+  leading_ = false;
+  leader_ = {};
+  if (aloneWaiting_ > 0) free_.notify_one();
+  else if (!waiting_.empty()) waiting_.front()->wake.notify_one();
+}
+
+void CommitQueue::alone(const std::function<void()>& work) {
+  std::unique_lock lock(mu_);
+  ++aloneWaiting_;
+  free_.wait(lock, [&] { return !leading_; });
+  --aloneWaiting_;
+  leading_ = true;
+  leader_ = std::this_thread::get_id();
+  lock.unlock();
+  work();
+  lock.lock();
+  pass();
+}
+
+}  // namespace aquifer::meta::sql
