@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "meta/ops/quota_cache.h"
 #include "meta/store/txn.h"
@@ -19,12 +20,14 @@ class Charge {
   // User and group quota of an owner (only with UserGroupQuota): quotaExceeded.
   Status owner(MetaTxn& tx, uint32_t uid, uint32_t gid, int64_t space, int64_t inodes);
   // usedSpace, totalInodes: noSpace at the volume's limits.
-  Status volume(MetaTxn& tx, int64_t space, int64_t inodes);
+  Status volume(MetaTxn& tx, int64_t space, int64_t inodes, bool check = true);
   // The statistics of `dir` (which gained or lost a child, or one of its children changed) and every quota from it upward:
   // quotaExceeded. `check` false: moves and removals, which may not fail for it.
   Status dir(MetaTxn& tx, Ino dir, const DirStat& delta, bool check = true);
-  // Only the quotas from `dir` upward, for whole subtrees. Quotas above (and at) `stopAt` are left out when it is not 0.
-  Status quotas(MetaTxn& tx, Ino dir, int64_t space, int64_t inodes, bool check, Ino stopAt = 0);
+  // The two halves of `dir` apart. quotasFrom: the directories with a quota from `dir` (inclusive) upward, nearest first.
+  void stat(MetaTxn& tx, Ino dir, const DirStat& delta);
+  Result<std::vector<Ino>> quotasFrom(MetaTxn& tx, Ino dir);
+  Status dirQuota(MetaTxn& tx, Ino dir, int64_t space, int64_t inodes, bool check);
   // A change of a file's length: statistics and quotas of its parent, or of each parent times its links when hard-linked.
   Status parents(MetaTxn& tx, Ino ino, const Attr& attr, int64_t length, int64_t space);
   void committed();

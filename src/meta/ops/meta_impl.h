@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "meta/ops/acl_cache.h"
 #include "meta/ops/charge.h"
 #include "meta/ops/id_batch.h"
+#include "meta/ops/lock_waits.h"
 #include "meta/ops/meta.h"
 #include "meta/ops/open_files.h"
 #include "meta/ops/quota_cache.h"
@@ -159,16 +161,25 @@ class MetaImpl final : public Meta {
   // rwx of ctx on a node; does nothing unless ctx.checkPermission. accessDenied.
   Status allowed(const Context& ctx, MetaTxn& tx, const Attr& attr, uint8_t rwx);
   // The directory `dir` as a place that gains, loses or changes names: exists (notFound), is a directory, W+X, flags. Reads it
-  // masked (kFieldsParent). `removing`: append-only refuses too.
-  Result<Attr> parentFor(const Context& ctx, MetaTxn& tx, Ino dir, bool removing);
+  // masked (kFieldsParent). adding: not in the trash (notFound); removing: append-only refuses too; restoring: anywhere.
+  enum class ParentUse { adding, removing, restoring };
+  Result<Attr> parentFor(const Context& ctx, MetaTxn& tx, Ino dir, ParentUse use);
   // Sticky bit: ctx must own the directory or the entry. accessDenied.
   Status stickyAllows(const Context& ctx, const Attr& dir, const Attr& entry);
+
+  // A name that is to come into being: invalid, nameTooLong, exists (dots), notPermitted (trash). create.cc
+  Status checkNewName(Ino parent, std::string_view name) const;
+  // Mode, owner, ACLs, flags and tier of a new child (attr.type is set) from the request and its parent. create.cc
+  Status inherit(const Context& ctx, MetaTxn& tx, const Attr& parent, uint16_t mode, uint16_t umask, Attr& attr);
 
   // ---- trash (trash.cc) ----
   bool trashFor(Ino parent) const { return formatNow()->trashDays > 0 && !isTrash(parent); }
   // The sub-trash of the hour of `now`, created by this transaction if missing.
   Result<Ino> subTrash(MetaTxn& tx, Time now, Charge& charge);
   static std::string trashName(Ino parent, Ino ino, std::string_view name);
+
+  // Who may take names out of the trash: notPermitted. unlink.cc
+  Status checkTrashRemoval(const Context& ctx, Ino parent, std::string_view name) const;
 
   // ---- removal (remove.cc), inside a transaction ----
   // Takes the name (parent, name) -> (ino, attr) away: dentry, statistics of the parent, the node's links, trash, sustained,
@@ -201,21 +212,49 @@ class MetaImpl final : public Meta {
   Status refreshUsage();                                  // counters and quotas into the cache
   // Links of a hard-linked inode by parent (attr.parent is 0).
   Result<std::vector<std::pair<Ino, int64_t>>> parentCounts(MetaTxn& tx, Ino ino);
-  // For callers' eyes: nlink without links in the trash, inode of the mount root as parent 1.
-  Status present(MetaTxn& tx, Ino ino, Attr& attr);
-  // True if `ino` is `ancestor` or lies below it, by attr.parent; guards the chain with exclusive() when asked.
-  Result<bool> isBelow(MetaTxn& tx, Ino ino, Ino ancestor, bool guard);
+  // For callers' eyes: nlink without the links that live in the trash, the mount root as parent 1. At least one link is shown
+  // for a node that somebody finds in the trash (`inTrash`) or that only the trash holds and nobody here has open.
+  Status present(MetaTxn& tx, Ino ino, Attr& attr, bool inTrash = false);
+  // True if the directory `ino` is `ancestor` or lies below it, by attr.parent. The transaction relies on every step of the
+  // chain, so a concurrent move of any directory in it is a conflict.
+  Result<bool> isBelow(MetaTxn& tx, Ino ino, Ino ancestor);
+
+  // ---- whole trees ----
+  // Called with the number of nodes done since the last call; false cancels (Code::interrupted).
+  using Step = std::function<bool(uint64_t nodes)>;
+  // Removes everything below `dir` (a stored inode), not `dir` itself. remove_all.cc
+  Status emptyDir(const Context& ctx, Ino dir, bool skipTrash, const Step& step);
+  // A tree that never got a name, as clone builds one: contents, node, and its record in the detached set. clone.cc
+  Status removeDetached(Ino ino);
+  // Sums over the direct children of a directory, as its statistics should be. summary.cc
+  Result<DirStat> countChildren(MetaTxn& tx, Ino dir);
 
  private:
   friend class Charge;
+  friend class CloneTree;
+  Status waitForLock(const Context& ctx, const std::function<Status()>& attempt, const std::function<Result<bool>()>& stuck);
+  Result<bool> deadlocked(uint64_t waiter);
+  Result<std::pair<int64_t, int64_t>> countUsage(const QuotaKey& key, bool strict);   // space, inodes. quota_admin.cc
+  class Rename;
   Status prepareRoot();                                   // --subdir -> rootIno_
-  Result<Ino> ensureDir(MetaTxn& tx, Ino parent, const std::string& name, Ino fresh);
+  // setattr.cc: rules of attribute changes on a copy. tx: for ACLs; nullptr for a removed directory.
+  Status changeAttr(const Context& ctx, MetaTxn* tx, const SetAttr& set, Time now, Attr& attr);
+  Status changeOwner(const Context& ctx, const SetAttr& set, Attr& attr);
+  Status changeMode(const Context& ctx, MetaTxn* tx, uint16_t mode, Attr& attr);
+  Status changeTimes(const Context& ctx, MetaTxn* tx, const SetAttr& set, Time now, Attr& attr);
+  // length.cc: holes over [from, to) in the chunks that exist, and in the first one anyway if asked.
+  Status addHoles(MetaTxn& tx, Ino ino, uint64_t from, uint64_t to, bool firstAnyway);
+  Result<uint64_t> copyStep(Ino src, uint64_t srcOff, Ino dst, uint64_t dstOff, uint64_t size, uint64_t* dstLength);
+  // A new length and its usage; the caller puts the node.
+  Status resize(MetaTxn& tx, Ino ino, Attr& attr, uint64_t length, Charge& charge);
+  Result<Ino> ensureDir(Ino parent, const std::string& name);
 
   std::unique_ptr<MetaStore> store_;
   const MetaConfig config_;
   Ino rootIno_ = kRootIno;                                // fixed once the session is open
   std::atomic<SessionId> sid_{0};
   std::atomic<uint64_t> txnNumber_{0};                    // for the change log
+  std::atomic<bool> quitting_{false};                     // queued deletions are left to the hourly job
 
   mutable std::shared_mutex formatMu_;
   std::shared_ptr<const Format> format_;
@@ -229,6 +268,9 @@ class MetaImpl final : public Meta {
   OpenFiles open_;
   QuotaCache quotas_;
   AclCache acls_;
+  LockWaits lockWaits_;
+  std::mutex compactMu_;
+  std::set<std::pair<Ino, uint32_t>> compacting_;         // one compaction a chunk
   std::unique_ptr<ThreadPool> deleter_;                   // purges files and slices
   std::unique_ptr<Jobs> jobs_;
 };
