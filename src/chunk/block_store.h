@@ -75,9 +75,12 @@ class BlockStore {
   virtual ~BlockStore() = default;
   virtual const BlockConfig& config() const = 0;
   virtual BufferPool& buffers() = 0;
-  virtual std::unique_ptr<SliceWriter> newSlice(uint8_t tier) = 0;
+  // mayStage false (compaction): never held back on local disk by write-back.
+  virtual std::unique_ptr<SliceWriter> newSlice(uint8_t tier, bool mayStage = true) = 0;
   // Exactly out.size() bytes of slice (id, size) from `off`; the range lies inside the slice. Blocks are read side by side.
   virtual Status read(meta::SliceId id, uint32_t size, uint32_t off, object::MutableBytes out) = 0;
+  // The same if all of it is at hand (memory, cache, staging); false, with `out` undefined, when a request would be needed.
+  virtual bool readCached(meta::SliceId id, uint32_t size, uint32_t off, object::MutableBytes out) = 0;
   // Start fetching the blocks of the range into the cache, without waiting; dropped when busy.
   virtual void prefetch(meta::SliceId id, uint32_t size, uint32_t off, uint32_t len) = 0;
   virtual Status remove(meta::SliceId id, uint32_t size) = 0;    // staged, cached and stored blocks
@@ -87,6 +90,7 @@ class BlockStore {
   virtual Status check(meta::SliceId id, uint32_t size, CacheStatus* status) = 0;
   virtual std::string cacheDirList() const = 0;                  // ':'-joined with the UUID, as .config shows it
   virtual uint64_t stagedBytes() const = 0;
+  virtual void dropReadBuffers() = 0;                            // give the memory of recently read blocks back to writers
   virtual void setLimits(int64_t uploadBps, int64_t downloadBps) = 0;
   virtual object::ObjectStore& objects() = 0;
   virtual Status close() = 0;                                    // waits for uploads (not for staged ones), stops threads

@@ -1,0 +1,56 @@
+#include "chunk/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+namespace aquifer::chunk {
+
+namespace {
+
+struct Loop {
+  Loop(size_t count, const std::function<Status(size_t)>& body) : n(count), fn(body) {}
+  const size_t n;
+  const std::function<Status(size_t)>& fn;  // valid while an item is unfinished; helpers that come late touch only `next`
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::mutex mu;
+  std::condition_variable idle;
+  size_t running = 0;
+  bool closed = false;
+  Status first;
+
+  void work() {
+    {
+      std::lock_guard lock(mu);
+      if (closed) return;
+      ++running;
+    }
+    for (size_t i; !failed.load(std::memory_order_relaxed) && (i = next.fetch_add(1)) < n;) {
+      if (auto s = fn(i); !s) {
+        std::lock_guard lock(mu);
+        if (!failed.exchange(true)) first = std::move(s);
+      }
+    }
+    std::lock_guard lock(mu);
+    --running;
+    idle.notify_all();
+  }
+};
+
+}  // namespace
+
+Status parallelFor(ThreadPool& pool, size_t n, size_t width, const std::function<Status(size_t)>& fn) {
+  if (n == 0) return {};
+  if (n == 1) return fn(0);
+  auto loop = std::make_shared<Loop>(n, fn);
+  for (size_t i = 1; i < std::min(n, width); ++i)
+    if (!pool.trySubmit([loop] { loop->work(); })) break;
+  loop->work();
+  std::unique_lock lock(loop->mu);
+  loop->closed = true;
+  loop->idle.wait(lock, [&] { return loop->running == 0; });
+  return loop->first;
+}
+
+}  // namespace aquifer::chunk
