@@ -10,6 +10,8 @@ const std::vector<Command>& commands() {
       // ADMIN
       formatCommand(),
       configCommand(),
+      gcCommand(),
+      fsckCommand(),
       versionCommand(),
       // INSPECTOR
       statusCommand(),

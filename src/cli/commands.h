@@ -5,6 +5,8 @@ namespace aquifer::cli {
 struct Command;
 Command configCommand();
 Command formatCommand();
+Command fsckCommand();
+Command gcCommand();
 Command statusCommand();
 Command versionCommand();
 }  // namespace aquifer::cli
