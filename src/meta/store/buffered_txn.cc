@@ -1,6 +1,8 @@
 #include "meta/store/buffered_txn.h"
 
-#include <algorithm>
+#include <fmt/core.h>
+
+#include <exception>
 
 namespace aquifer::meta {
 
@@ -227,6 +229,16 @@ Status BufferedTxn::listDerivedParents(const Range& range, const Visit& visit) {
     if (left-- == 0 || !visit(key, Value(count))) break;
   }
   return {};
+}
+
+Status runBody(const TxnBody& body, MetaTxn& txn) {
+  try {
+    return body(txn);
+  } catch (const std::exception& e) {
+    return Status(Code::io, fmt::format("exception in a transaction: {}", e.what()));
+  } catch (...) {
+    return Status(Code::io, "exception in a transaction");
+  }
 }
 
 }  // namespace aquifer::meta

@@ -52,4 +52,7 @@ class BufferedTxn : public MetaTxn {
   WriteSet writes_;
 };
 
+// Calls a body. Bodies must not throw; one that does anyway becomes Code::io here and fails alone.
+Status runBody(const TxnBody& body, MetaTxn& txn);
+
 }  // namespace aquifer::meta

@@ -138,7 +138,7 @@ class MemStore : public MetaStore {
   Status run(const TxnBody& body, const TxnOptions& options) override {
     Snapshot snapshot(*db_);
     MemTxn txn(*db_, snapshot.at());
-    TRY(body(txn));
+    TRY(runBody(body, txn));
     if (options.readOnly) return txn.writes().empty() ? Status() : Status(Code::invalid, "a read-only transaction wrote");
     if (readOnly_ && !txn.writes().empty()) return Status(Code::readOnly, "the metadata store is opened read-only");
     linger();

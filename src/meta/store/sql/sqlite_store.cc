@@ -25,17 +25,6 @@ constexpr size_t kMaxGroup = 64;
 // A group ends early when its bodies took this long, so that a slow one delays the others by no more than its own time.
 constexpr int64_t kMaxGroupNanos = 10'000'000;
 
-// A body must not throw; one that does anyway fails alone.
-Status guarded(const TxnBody& body, MetaTxn& txn) {
-  try {
-    return body(txn);
-  } catch (const std::exception& e) {
-    return Status(Code::io, fmt::format("exception in a transaction: {}", e.what()));
-  } catch (...) {
-    return Status(Code::io, "exception in a transaction");
-  }
-}
-
 class SqliteStore : public MetaStore {
  public:
   static Result<std::unique_ptr<MetaStore>> open(const SqliteAddress& address, const StoreOptions& options);
@@ -122,7 +111,7 @@ Status SqliteStore::read(const TxnBody& body) {
   TRY(slot->db->exec("BEGIN"));
   GroupVerbs none;
   SqlTxn txn(*slot->mapping, none);
-  auto status = guarded(body, txn);
+  auto status = runBody(body, txn);
   if (auto end = slot->db->exec("COMMIT"); !end && status) status = end;
   if (slot->db->inTransaction()) static_cast<void>(slot->db->exec("ROLLBACK"));
   if (!txn.writes().empty()) return Status(Code::invalid, "a read-only transaction wrote");
@@ -167,7 +156,7 @@ Status SqliteStore::runMembers(std::vector<CommitQueue::Member*>& batch, size_t*
   group_.clear();
   for (auto* member : batch) {
     SqlTxn txn(*writer_->mapping, group_);
-    member->status = guarded(member->body, txn);
+    member->status = runBody(member->body, txn);
     if (member->status) TRY(txn.apply());
     ++*decided;
     if (monotonicNanos() - started > kMaxGroupNanos) break;
