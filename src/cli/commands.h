@@ -3,10 +3,19 @@
 
 namespace aquifer::cli {
 struct Command;
+Command cloneCommand();
+Command compactCommand();
 Command configCommand();
+Command destroyCommand();
 Command formatCommand();
 Command fsckCommand();
 Command gcCommand();
+Command infoCommand();
+Command quotaCommand();
+Command restoreCommand();
+Command rmrCommand();
 Command statusCommand();
+Command summaryCommand();
 Command versionCommand();
+Command warmupCommand();
 }  // namespace aquifer::cli
