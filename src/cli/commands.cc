@@ -10,11 +10,21 @@ const std::vector<Command>& commands() {
       // ADMIN
       formatCommand(),
       configCommand(),
+      quotaCommand(),
+      destroyCommand(),
       gcCommand(),
       fsckCommand(),
+      restoreCommand(),
       versionCommand(),
       // INSPECTOR
       statusCommand(),
+      infoCommand(),
+      summaryCommand(),
+      // TOOL
+      warmupCommand(),
+      rmrCommand(),
+      cloneCommand(),
+      compactCommand(),
   };
   return all;
 }

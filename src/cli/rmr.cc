@@ -26,6 +26,7 @@ int run(const Args& args) {
   for (auto& word : args.positional()) {
     auto path = absolutePath(word);
     auto parent = parentOf(path), name = baseName(path);
+    if (name.empty()) LOG_FATAL("RMR \"{}\": the root cannot be removed", word);
     auto inode = inodeOf(parent);
     if (!inode) LOG_FATAL("lookup inode for {}: {}", parent, inode.status().text());
     auto control = ControlClient::open(parent);

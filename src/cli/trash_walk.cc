@@ -4,6 +4,7 @@ namespace aquifer::cli {
 
 namespace {
 constexpr size_t kBatch = 1000;
+}  // namespace
 
 Status forEachEntry(meta::Meta& meta, meta::Ino dir, const std::function<Status(const meta::DirEntry&)>& visit) {
   std::string after;
@@ -14,7 +15,6 @@ Status forEachEntry(meta::Meta& meta, meta::Ino dir, const std::function<Status(
     after = batch.back().name;
   }
 }
-}  // namespace
 
 Status forEachTrashEntry(meta::Meta& meta, const std::function<Status(const meta::DirEntry&)>& visit) {
   auto s = forEachEntry(meta, meta::kTrashIno, [&](const meta::DirEntry& hour) -> Status {
