@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "vfs/vfs.h"
@@ -30,6 +31,11 @@ struct ServerConfig {
   bool rootSquash = false, allSquash = false;
   uint32_t squashUid = 65534, squashGid = 65534, rootSquashUid = 65534, rootSquashGid = 65534;
   bool checkPermission = false;   // not default_permissions: groups are read from /proc and the file system checks
+  // Descriptors of /dev/fuse that somebody else (the supervisor) holds too, so that what was taken over them survives this
+  // process; attached to the connection here unless they are. Empty: the server opens its own.
+  std::vector<int> cloneFds;
+  // Inodes in advance, so that a create that is resent after a crash is recognised. Empty: creates are only looked up by name.
+  std::function<Result<vfs::Ino>()> allocateIno;
 };
 
 class Server {
