@@ -79,17 +79,22 @@ Result<size_t> FileReaderImpl::read(uint64_t off, object::MutableBytes out, uint
       if (auto s = w->flush(interrupted); s.is(Code::interrupted)) return s;
   }
   const int retries = data_.blocks().config().ioRetries;
+  bool relisted = false;
   for (int attempt = 0;; ++attempt) {
     auto failure = readOnce(off, out);
     if (failure.status) break;
     data_.views().invalidate(ino_, off, out.size());
     if (failure.metadata && failure.status.is(Code::notFound)) return Code::badHandle;
+    // A block that is gone was most likely compacted by somebody: the fresh list names another.
+    if (!relisted && failure.status.is(Code::notFound)) {
+      relisted = true;
+      --attempt;
+      continue;
+    }
     if (attempt >= retries) {
       LOG_ERROR("read inode {} [{}, +{}): {}", ino_, off, out.size(), failure.status.text());
       return Status(Code::io, failure.status.text());
     }
-    // A block that is gone was most likely compacted by somebody: the fresh list names another.
-    if (attempt == 0 && failure.status.is(Code::notFound)) continue;
     LOG_WARN("read inode {} [{}, +{}), attempt {}: {}", ino_, off, out.size(), attempt + 1, failure.status.text());
     for (int64_t until = monotonicNanos() + retryDelayMs(attempt + 1) * 1'000'000; monotonicNanos() < until;) {
       if (interrupted && interrupted()) return Code::interrupted;

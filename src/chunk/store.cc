@@ -198,14 +198,14 @@ Status Store::readBlock(const BlockId& block, uint32_t off, object::MutableBytes
     m.missBytes.add(static_cast<double>(out.size()));
   }
   auto copy = [&](const BufferRef& data) { std::memcpy(out.data(), data->data() + off, out.size()); };
-  if (fetcher_.canRange() && (!cache_ || (off > 0 && out.size() <= config_.blockSize / 4))) {
+  if (fetcher_.canRange() && (!cache_ || (off > 0 && out.size() <= config_.blockSize / 4)) && !aheadOf(block)) {
     if (auto joined = fetcher_.flights().join(block); joined && *joined) {
       copy(**joined);
       return {};
     }
     auto s = fetcher_.range(block, off, out);
     if (s) {
-      if (cache_ && config_.prefetch > 0) prefetchWhole(block);
+      if (cache_ && config_.prefetch > 0) (void)plan(prefetches_, block, true);
       return {};
     }
     if (s.is(Code::notFound)) return s;
@@ -245,29 +245,35 @@ bool Store::readCached(meta::SliceId id, uint32_t size, uint32_t off, object::Mu
 void Store::prefetch(meta::SliceId id, uint32_t size, uint32_t off, uint32_t len) {
   if (off >= size) return;
   (void)eachPiece(id, size, off, std::min(len, size - off), [&](const BlockId& block, uint32_t, size_t, size_t) -> Status {
-    if (recent_.contains(block) || fetcher_.flights().inFlight(block) || local(block, nullptr)) return {};
-    if (!fetches_.trySubmit([this, block] {
-          if (!recent_.contains(block) && !local(block, nullptr)) (void)fetchWhole(block, false, true).status();
-        }))
-      return Code::busy;
-    return {};
+    if (recent_.contains(block) || local(block, nullptr) || plan(fetches_, block, false)) return {};
+    return Code::busy;
   });
 }
 
-void Store::prefetchWhole(const BlockId& block) {
+// Read-ahead has planned the block. A stream that comes before the fetch has begun gets the whole block itself, rather than a part
+// of what is needed wholly anyway; a random read, whose block is only prefetched on suspicion, does not wait for so much.
+bool Store::aheadOf(const BlockId& block) {
+  std::lock_guard lock(plannedMu_);
+  auto it = planned_.find(block);
+  return it != planned_.end() && !it->second;
+}
+
+// Queues the fetch of a whole block; false when the queue is full.
+bool Store::plan(ThreadPool& pool, const BlockId& block, bool forced) {
   {
-    std::lock_guard lock(prefetchMu_);
-    if (!prefetching_.try_emplace(block, true).second) return;
+    std::lock_guard lock(plannedMu_);
+    if (!planned_.try_emplace(block, forced).second) return true;
   }
   auto done = [this, block] {
-    std::lock_guard lock(prefetchMu_);
-    prefetching_.erase(block);
+    std::lock_guard lock(plannedMu_);
+    planned_.erase(block);
   };
-  const bool queued = prefetches_.trySubmit([this, block, done] {
-    if (!local(block, nullptr)) (void)fetchWhole(block, true, true).status();
+  const bool queued = pool.trySubmit([this, block, forced, done] {
+    if (!recent_.contains(block) && !local(block, nullptr)) (void)fetchWhole(block, forced, true).status();
     done();
   });
   if (!queued) done();
+  return queued;
 }
 
 // ---- slices as a whole ----

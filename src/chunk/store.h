@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 
 #include "base/thread_pool.h"
 #include "chunk/block_id.h"
@@ -51,7 +52,8 @@ class Store final : public BlockStore {
   bool local(const BlockId& block, std::string* where);
   Result<BufferRef> fetchWhole(const BlockId& block, bool forced, bool readAhead);
   Result<BufferRef> readBuffer(size_t bytes);
-  void prefetchWhole(const BlockId& block);
+  bool plan(ThreadPool& pool, const BlockId& block, bool forced);
+  bool aheadOf(const BlockId& block);
   void keepTime();
   template <class Fn>
   Status eachPiece(meta::SliceId id, uint32_t size, uint32_t off, size_t len, const Fn& fn) const;
@@ -65,8 +67,8 @@ class Store final : public BlockStore {
   std::unique_ptr<Staging> staging_;
   RecentBlocks recent_;
   ThreadPool uploads_, fetches_, prefetches_;
-  std::mutex prefetchMu_;
-  std::unordered_map<BlockId, bool, BlockIdHash> prefetching_;   // queued for prefetches_
+  std::mutex plannedMu_;
+  std::unordered_map<BlockId, bool, BlockIdHash> planned_;   // waiting in fetches_ (false) or prefetches_ (true), or fetched there
   std::mutex mu_;
   std::condition_variable tick_;
   bool closed_ = false;
