@@ -39,6 +39,12 @@ const Kind kKinds[] = {
        c.encryptKeyPem = kRsaPem;
        return c;
      }},
+    {"file_encrypted_sm2", [](const std::string& folder) {
+       auto c = fileIn(folder);
+       c.encryptKeyPem = test::kSm2Pem;
+       c.encryptAlgo = "sm4gcm";
+       return c;
+     }},
     {"mem_encrypted_chacha", [](const std::string& folder) {
        return StoreConfig{.storage = "mem", .bucket = folder, .encryptKeyPem = kRsaPem, .encryptAlgo = "chacha20-rsa"};
      }},
@@ -102,6 +108,14 @@ TEST_P(Behaviour, GetOfARange) {
   EXPECT_EQ(*get("a", 11, 5), "");
   EXPECT_EQ(*get("a", uint64_t{1} << 20, 5), "");
   EXPECT_EQ(*get("a", 2, 0), "");
+}
+
+// Asked for a little less than there is: an encrypted store must not mistake the beginning for the whole.
+TEST_P(Behaviour, GetOfTheBeginning) {
+  const std::string bytes(1000, 'b');
+  ASSERT_TRUE(put("a", bytes));
+  for (size_t size = 980; size <= 1003; size++) EXPECT_EQ(get("a", 0, size)->size(), std::min<size_t>(size, 1000)) << size;
+  EXPECT_EQ(get("a", UINT32_MAX, 10)->size(), 0u);
 }
 
 TEST_P(Behaviour, MissingObjects) {

@@ -52,28 +52,53 @@ class Envelope : public Encryptor {
   }
 
   Result<std::string> decrypt(std::string_view envelope) const override {
-    ByteReader in(envelope);
-    const size_t wrappedBytes = in.big<uint16_t>();
-    const size_t nonceBytes = in.big<uint8_t>();
-    const auto wrapped = in.take(wrappedBytes);
-    const auto nonce = in.take(nonceBytes);
-    if (!in.ok() || nonceBytes != kNonceBytes || in.left() < kTagBytes || in.left() > kMaxPlainBytes + kTagBytes) {
-      return Status(Code::corrupt, "not an encrypted object");
-    }
-    const auto sealed = in.take(in.left());
-    TRY_ASSIGN(std::string unwrapped, wrap_->unwrap(wrapped));
-    const DataKey key(std::move(unwrapped));
-    if (key.bytes.size() != aead_->keyBytes()) return Status(Code::corrupt, "the data key of an object is of another cipher");
-    std::string out(sealed.size() - kTagBytes, '\0');
-    if (!aead_->open(key.data(), reinterpret_cast<const unsigned char*>(nonce.data()), sealed, reinterpret_cast<unsigned char*>(out.data()))) {
-      return Status(Code::corrupt, "an encrypted object does not match its authentication tag");
-    }
+    TRY_ASSIGN(const Parts parts, split(envelope));
+    std::string out(parts.plainBytes(), '\0');
+    TRY(open(parts, out.data()));
     return out;
+  }
+
+  Result<size_t> decryptInto(std::string_view envelope, std::span<std::byte> out) const override {
+    TRY_ASSIGN(const Parts parts, split(envelope));
+    if (parts.plainBytes() > out.size()) return Status(Code::tooBig, "an encrypted object is larger than the room for it");
+    TRY(open(parts, out.data()));
+    return parts.plainBytes();
   }
 
   size_t overhead() const override { return overhead_; }
 
  private:
+  struct Parts {
+    std::string_view wrapped, nonce, sealed;
+    size_t plainBytes() const { return sealed.size() - kTagBytes; }
+  };
+
+  static Result<Parts> split(std::string_view envelope) {
+    ByteReader in(envelope);
+    const size_t wrappedBytes = in.big<uint16_t>();
+    const size_t nonceBytes = in.big<uint8_t>();
+    Parts parts;
+    parts.wrapped = in.take(wrappedBytes);
+    parts.nonce = in.take(nonceBytes);
+    if (!in.ok() || nonceBytes != kNonceBytes || in.left() < kTagBytes || in.left() > kMaxPlainBytes + kTagBytes) {
+      return Status(Code::corrupt, "not an encrypted object");
+    }
+    parts.sealed = in.take(in.left());
+    return parts;
+  }
+
+  // `out` has room for the plain bytes.
+  Status open(const Parts& parts, void* out) const {
+    TRY_ASSIGN(std::string unwrapped, wrap_->unwrap(parts.wrapped));
+    const DataKey key(std::move(unwrapped));
+    if (key.bytes.size() != aead_->keyBytes()) return {Code::corrupt, "the data key of an object is of another cipher"};
+    const auto* nonce = reinterpret_cast<const unsigned char*>(parts.nonce.data());
+    if (!aead_->open(key.data(), nonce, parts.sealed, static_cast<unsigned char*>(out))) {
+      return {Code::corrupt, "an encrypted object does not match its authentication tag"};
+    }
+    return {};
+  }
+
   const std::unique_ptr<KeyWrap> wrap_;
   const std::unique_ptr<Aead> aead_;
   const size_t overhead_;

@@ -2,7 +2,9 @@
 // Thread-safe after construction. Decoding treats its input as hostile: any damage is Code::corrupt.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,8 @@ class Encryptor {
   virtual ~Encryptor() = default;
   virtual Result<std::string> encrypt(std::string_view plain) const = 0;
   virtual Result<std::string> decrypt(std::string_view envelope) const = 0;
+  // The same into the caller's bytes; returns the plain size. They hold nothing of use after an error. Too small: Code::tooBig.
+  virtual Result<size_t> decryptInto(std::string_view envelope, std::span<std::byte> out) const = 0;
   virtual size_t overhead() const = 0;  // bytes added by encrypt, at most (an SM2-wrapped key varies by a few)
 };
 

@@ -48,6 +48,16 @@ TEST(Encryption, RoundTrip) {
   }
 }
 
+TEST(Encryption, IntoTheCallersBytes) {
+  const auto encryptor = make(test::kRsaPem, "");
+  const std::string envelope = *encryptor->encrypt("12345");
+  std::string out(7, '?');
+  EXPECT_EQ(*encryptor->decryptInto(envelope, std::as_writable_bytes(std::span(out))), 5u);
+  EXPECT_EQ(out, "12345??");
+  EXPECT_TRUE(encryptor->decryptInto(envelope, std::as_writable_bytes(std::span(out).first(4))).is(Code::tooBig));
+  EXPECT_TRUE(encryptor->decryptInto(envelope.substr(0, 290), std::as_writable_bytes(std::span(out))).is(Code::corrupt));
+}
+
 TEST(Encryption, OverheadOfRsa2048) {
   const auto encryptor = make(test::kRsaPem, "");
   EXPECT_EQ(encryptor->overhead(), 287u);

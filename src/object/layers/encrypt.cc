@@ -28,12 +28,18 @@ class EncryptLayer : public Layer {
 
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override {
     if (out.empty()) return size_t{0};
-    TRY_ASSIGN(const std::string envelope, fetch(key, off + out.size()));
-    TRY_ASSIGN(const std::string plain, encryptor_->decrypt(envelope));
-    if (off >= plain.size()) return size_t{0};
-    const size_t n = std::min<uint64_t>(out.size(), plain.size() - off);
-    std::memcpy(out.data(), plain.data() + off, n);
-    return n;
+    // In one request when the object has no more plain bytes than were asked for, which is what readers of blocks know. A byte
+    // of room more tells whether it was all.
+    const uint64_t room = off + out.size() + encryptor_->overhead() + 1;
+    if (room > kWholeObjectLimit) return whole(key, off, out);
+    const auto envelope = std::make_unique_for_overwrite<std::byte[]>(room);
+    TRY_ASSIGN(const size_t n, below_->get(key, 0, {envelope.get(), room}));
+    if (n == room) return whole(key, off, out);
+    const auto text = textOf({envelope.get(), n});
+    if (off > 0) return cut(encryptor_->decrypt(text), off, out);
+    auto direct = encryptor_->decryptInto(text, out);
+    // A wrapped key shorter than the longest: a few plain bytes more than were asked for.
+    return direct.is(Code::tooBig) ? cut(encryptor_->decrypt(text), off, out) : direct;
   }
 
   Result<std::string> getAll(std::string_view key, uint64_t limit) override {
@@ -42,14 +48,17 @@ class EncryptLayer : public Layer {
   }
 
  private:
-  // The envelope, in one request when the object has no more than `expected` plain bytes, which is what readers of blocks
-  // know. One byte of room more tells whether it was all.
-  Result<std::string> fetch(std::string_view key, uint64_t expected) {
-    std::string envelope(expected + encryptor_->overhead() + 1, '\0');
-    TRY_ASSIGN(const size_t n, below_->get(key, 0, std::as_writable_bytes(std::span(envelope))));
-    if (n == envelope.size()) return below_->getAll(key, kWholeObjectLimit);
-    envelope.resize(n);
-    return envelope;
+  Result<size_t> whole(std::string_view key, uint64_t off, MutableBytes out) {
+    TRY_ASSIGN(const std::string envelope, below_->getAll(key, kWholeObjectLimit));
+    return cut(encryptor_->decrypt(envelope), off, out);
+  }
+
+  static Result<size_t> cut(Result<std::string> plain, uint64_t off, MutableBytes out) {
+    if (!plain) return std::move(plain).status();
+    if (off >= plain->size()) return size_t{0};
+    const size_t n = std::min<uint64_t>(out.size(), plain->size() - off);
+    std::memcpy(out.data(), plain->data() + off, n);
+    return n;
   }
 
   static constexpr uint64_t kWholeObjectLimit = 1u << 30;
