@@ -83,7 +83,7 @@ Result<Attr> MetaImpl::truncate(const Context& ctx, Ino ino, uint64_t length, bo
       },
       [&](MetaTxn& tx) -> Result<bool> {
         TRY_ASSIGN(auto attr, tx.find<Attr>(key::node(ino)));
-        return attr && attr->ctime == result.ctime && attr->length == length;
+        return attr && *attr == result;
       }));
   charge.committed();
   TRY(read("truncate", [&](MetaTxn& tx) { return present(tx, ino, result); }));
@@ -121,7 +121,7 @@ Result<Attr> MetaImpl::fallocate(const Context&, Ino ino, uint32_t mode, uint64_
       },
       [&](MetaTxn& tx) -> Result<bool> {
         TRY_ASSIGN(auto attr, tx.find<Attr>(key::node(ino)));
-        return attr && attr->ctime == result.ctime;
+        return attr && *attr == result;
       }));
   charge.committed();
   TRY(read("fallocate", [&](MetaTxn& tx) { return present(tx, ino, result); }));

@@ -149,7 +149,7 @@ class MetaImpl final : public Meta {
   // Takes n ids off a counter; returns the first of them.
   Result<uint64_t> takeIds(std::string_view counter, uint64_t n);
   // Appends "<now>|<entry>|(<sid>,<n>)" if the volume keeps a change log. `entry`: OP(args)[:result], see changelog.h.
-  bool logging() const { return formatNow()->changeLog; }
+  bool logging() const;
   void log(MetaTxn& tx, const std::string& entry);        // changelog.cc
 
   static Time now();

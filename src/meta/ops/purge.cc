@@ -17,9 +17,11 @@ Result<bool> MetaImpl::addSliceRef(MetaTxn& tx, SliceId id, uint32_t size, int64
     tx.add(key::sliceRef(id, size), delta);
     return false;
   }
-  TRY_ASSIGN(auto holders, tx.find<int64_t>(key::sliceRef(id, size)));
   tx.add(key::sliceRef(id, size), delta);
-  return holders.value_or(1) + delta <= 0;
+  // Asked afterwards: where absence means one holder the verb has made a record; elsewhere absence is damage, and who holds
+  // the slice is not known.
+  TRY_ASSIGN(auto holders, tx.find<int64_t>(key::sliceRef(id, size)));
+  return holders && *holders <= 0;
 }
 
 Status MetaImpl::deleteSlice(SliceId id, uint32_t size) {

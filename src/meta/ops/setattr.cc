@@ -122,7 +122,7 @@ Result<Attr> MetaImpl::setattr(const Context& ctx, Ino ino, const SetAttr& set, 
       },
       [&](MetaTxn& tx) -> Result<bool> {
         TRY_ASSIGN(auto attr, tx.find<Attr>(key::node(ino)));
-        return attr && attr->ctime == result.ctime;
+        return attr && *attr == result;
       });
   if (s.is(Code::notFound)) {
     if (auto tomb = open_.tomb(ino)) {
