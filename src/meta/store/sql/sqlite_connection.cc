@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "meta/store/sql/wal_vfs.h"
 
 namespace aquifer::meta::sql {
 
@@ -102,12 +103,13 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const SqliteOpe
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (how.create && write) flags |= SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
-  int rc = sqlite3_open_v2(how.path.c_str(), &raw, flags, nullptr);
+  int rc = sqlite3_open_v2(how.path.c_str(), &raw, flags, walGatheringVfs());
   if (!raw) return Code::noMemory;
   auto out = std::unique_ptr<SqliteConnection>(new SqliteConnection(raw, how.path));
   if (rc != SQLITE_OK) return out->error(rc);
   sqlite3_busy_handler(raw, onBusy, reinterpret_cast<void*>(static_cast<intptr_t>(how.busyTimeoutMs)));
-  TRY(out->exec(fmt::format("PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;", how.cacheKiB)));
+  // Distributions build SQLite with secure_delete, which writes zeros over everything that is removed.
+  TRY(out->exec(fmt::format("PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY; PRAGMA secure_delete=OFF", how.cacheKiB)));
   if (how.readOnly) TRY(out->exec("PRAGMA query_only=1"));
   // The first read of the file; says whether it is a database at all.
   TRY(out->queryInt("SELECT count(*) FROM sqlite_master"));
