@@ -1,0 +1,50 @@
+#include "vfs/data_hooks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/metrics.h"
+
+namespace aquifer::vfs {
+
+Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
+  static auto& sizes = metrics::histogram("compact_size_histogram_bytes", "Distribution of size of compacted data in bytes.",
+                                          metrics::exponentialBuckets(1024, 2, 16));
+  const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks.config().blockSize, meta::kChunkSize));
+  constexpr int64_t kBufferWaitMs = 60'000;
+  TRY_ASSIGN(auto buffer, blocks.buffers().get(step, {}, kBufferWaitMs));
+  auto out = blocks.newSlice(tier);
+  out->setId(newId);
+  auto copy = [&]() -> Status {
+    uint32_t pos = 0;
+    for (auto& p : pieces) {
+      for (uint32_t done = 0; done < p.len;) {
+        // Up to the next block border of the new slice, so that every write fills at most one block.
+        uint32_t n = std::min(p.len - done, step - pos % step);
+        if (p.id == 0) std::memset(buffer->data(), 0, n);
+        else TRY(blocks.read(p.id, p.size, p.off + done, {buffer->data(), n}));
+        TRY(out->writeAt(pos, {buffer->data(), n}, {}));
+        pos += n;
+        done += n;
+        if (pos % step == 0) out->flushTo(pos);
+      }
+    }
+    TRY(out->finish(pos));
+    sizes.observe(pos);
+    return {};
+  };
+  auto s = copy();
+  if (!s) out->abort();
+  return s;
+}
+
+void wireDataHooks(meta::Meta& meta, chunk::BlockStore& blocks) {
+  meta::DataHooks hooks;
+  hooks.deleteSlice = [&blocks](meta::SliceId id, uint32_t size) { return blocks.remove(id, size); };
+  hooks.compact = [&blocks](const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
+    return mergePieces(blocks, pieces, newId, tier);
+  };
+  meta.setDataHooks(std::move(hooks));
+}
+
+}  // namespace aquifer::vfs
