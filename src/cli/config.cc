@@ -114,13 +114,6 @@ int run(const Args& args) {
     askAboutConsequences(meta, before, after, change, yes);
   }
   if (auto s = meta.init(after, false); !s) LOG_FATAL("{}", s.text());
-  if (after.userGroupQuota && !before.userGroupQuota) {
-    // Nothing was counted while it was off: fill in what every user and group uses.
-    for (auto kind : {meta::Kind::userQuota, meta::Kind::groupQuota}) {
-      std::string message;
-      if (auto counted = meta.checkQuota({kind, 0}, true, true, &message); !counted) LOG_FATAL("count the usage of users and groups: {}", counted.status().text());
-    }
-  }
   for (auto& line : change.lines) std::puts(line.c_str());
   return 0;
 }

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+"""Runs the same command lines with this program and with the original client and compares what scripts see.
+
+    cli_diff.py --ours build/aquifer [--theirs juicefs] [--keep] [pattern]
+
+Compared: exit code, stdout, and stderr as level and message (time, pid, function and place are dropped). A case may ask
+for less where the wording is ours. Volumes and mounts live in a temporary folder. Needs FUSE for the part with a mount.
+Ends with 'N passed, N failed'; the exit code is 1 if anything failed.
+"""
+import argparse
+import difflib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+LINE = re.compile(r"^(?:\[\S+\] )?\d{4}/\d\d/\d\d [\d:.]+ juicefs\[\d+\] <(\w+)>: (.*?)(?: \[[^\[\]]*@[^\[\]]*\])?$", re.S)
+# What only one of the two says, and nobody parses.
+NOISE = ("Set storage tier: not supported", "The latency to database is too high", "flush session 0", "close session 0")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+
+def log_lines(text):
+    """[(level, message)], with the lines that belong to a message of several lines joined."""
+    joined = []
+    for line in text.splitlines():
+        if LINE.match(line) or not joined:
+            joined.append(line)
+        else:
+            joined[-1] += "\n" + line
+    out = []
+    for line in joined:
+        m = LINE.match(line)
+        level, message = (m.group(1), m.group(2)) if m else ("-", line)
+        if not message.startswith(NOISE):
+            out.append((level, message))
+    return out
+
+
+class Bench:
+    def __init__(self, ours, theirs, folder):
+        self.programs = {"ours": ours, "theirs": theirs}
+        self.folder = folder
+        self.passed = self.failed = 0
+        self.pattern = ""
+
+    def run(self, who, args, stdin="", env=None, cwd=None):
+        # The name decides how the program behaves: both are started as "juicefs".
+        p = subprocess.run([os.path.join(self.folder, who + "-bin", "juicefs")] + args, input=stdin, capture_output=True, text=True,
+                           errors="surrogateescape", env={**os.environ, **(env or {})}, cwd=cwd or self.folder, timeout=120)
+        return Result(p.returncode, p.stdout, p.stderr)
+
+    def clean(self, who, text):
+        text = text.replace(os.path.join(self.folder, who), "<DIR>").replace(self.folder, "<TOP>")
+        return UUID.sub("<UUID>", text)
+
+    def judge(self, name, problems):
+        if problems:
+            self.failed += 1
+            print("FAIL", name)
+            for p in problems:
+                print("    " + p.replace("\n", "\n    "))
+        else:
+            self.passed += 1
+
+    def case(self, args, out="same", err="same", code="same", stdin="", env=None, cwd=None, edit=None):
+        """args may hold {d}, the folder that each program has for itself. out: same, none (not compared), or a function
+        that makes both comparable. err: same, level (of the last line), first (line of all), none."""
+        name = " ".join(args) or "(nothing)"
+        if self.pattern not in name:
+            return
+        results = {}
+        for who in ("ours", "theirs"):
+            mine = [a.replace("{d}", os.path.join(self.folder, who)) for a in args]
+            r = self.run(who, mine, stdin, env, cwd.replace("{d}", os.path.join(self.folder, who)) if cwd else None)
+            r.out, r.err = self.clean(who, r.out), self.clean(who, r.err)
+            results[who] = r
+        a, b = results["ours"], results["theirs"]
+        problems = []
+        if code == "same" and a.code != b.code:
+            problems.append(f"exit code {a.code}, theirs {b.code}; stderr: {a.err[-300:]!r}")
+        left, right = a.out, b.out
+        if callable(out):
+            left, right = out(left), out(right)
+        if out != "none" and left != right:
+            problems.append("stdout:\n" + "\n".join(difflib.unified_diff(right.splitlines(), left.splitlines(), "theirs", "ours", lineterm="", n=1)))
+        la, lb = log_lines(a.err), log_lines(b.err)
+        if edit:
+            la, lb = edit(la), edit(lb)
+        if err == "level":
+            la, lb = [x[0] for x in la[-1:]], [x[0] for x in lb[-1:]]
+        elif err == "first":
+            la, lb = [(x[0], x[1].split("\n")[0]) for x in la], [(x[0], x[1].split("\n")[0]) for x in lb]
+        if err != "none" and la != lb:
+            problems.append(f"stderr:\n  ours   {la}\n  theirs {lb}")
+        self.judge(name, problems)
+
+    def check(self, name, good, detail=""):
+        if self.pattern in name:
+            self.judge(name, [] if good else [detail or "does not hold"])
+
+
+def setting(path):
+    with sqlite3.connect(path) as db:
+        return json.loads(db.execute("select value from jfs_setting where name='format'").fetchone()[0])
+
+
+def head(n):
+    return lambda text: "\n".join(text.splitlines()[:n])
+
+
+def grammar(b):
+    url = "sqlite3://{d}/g.db"
+    b.case(["format", url, "gram", "--bucket", "{d}/gob"])
+    help_head = head(2)   # 'Incorrect Usage' and an empty line; the help below is in other words
+    for args in (["xyz"], ["help"], ["-q", "xyz"], ["list"], ["quota", "xyz", url], ["quota", "--path", "set", url],
+                 ["status", "--zzz"], ["status", "-x=3"], ["status", "-hq"], ["status", "--", url], ["status", url, "-"],
+                 ["status", "-h", "--zzz"], ["--log-id"], ["status", url, "--log-id"],
+                 ["status"], ["status", "a", "b", "c"], ["format", url], ["quota", "list"], ["quota", "set", "a", "b"], ["clone", "x"],
+                 ["destroy", "x"], ["gc"], ["summary"], ["info"], ["rmr"], ["compact"], ["warmup", "--zz"],
+                 ["fsck", "--repair", url], ["warmup", "--evict", "--check", "/"], ["warmup"],
+                 ["quota", "get", url], ["quota", "set", url, "--uid", "0"], ["quota", "set", url, "--uid", "1", "--gid", "2"],
+                 ["quota", "set", url, "--uid", "1", "--path", "/"], ["quota", "set", url, "--gid", "1", "--path", "/"],
+                 ["status", "--session=0x4d", url, "-q"], ["quota", "--generate-bash-completion"],
+                 ["status", "--generate-bash-completion"], ["status", "foo://x"], ["-q", "status", url, "-s", "77"]):
+        b.case(args)
+    for args in (["--zzz", "status"], ["--more", "status", url], ["-v=abc"], ["status", "-s"], ["status", "--session"], ["status", "-s="],
+                 ["status", "-s", "abc"], ["status", "-h", "-s", "abc"], ["status", "-s", "99999999999999999999999", url],
+                 ["status", "--more=abc", url], ["format", url, "gram", "--trash-days"], ["format", url, "gram", "--trash-days", "x"],
+                 ["config", url, "--inodes", "-1"], ["config", url, "--changelog-max-age", "30"], ["config", url, "--inodes", "1e3"],
+                 ["config", url, "--dir-stats=maybe"], ["gc", url, "--threads", "many"]):
+        b.case(args, out=help_head)
+    for args in ([], ["-h"], ["--help"], ["format", "-h"], ["status", "x", "-h"], ["quota"], ["quota", "set", "-h"], ["config", "--help"], [""]):
+        b.case(args, out=head(1))
+    for args in (["version"], ["--version"], ["-V", "status"], ["version", "a", "b"]):
+        b.case(args, out=lambda t: re.sub(r"1\.4\.\S+", "V", t))
+    b.case(["--log-level", "error", "status", url])
+    b.case(["status", url, "--quiet"])
+    b.case(["--log-id", "abc", "status", url])
+
+
+def volumes(b):
+    url = "sqlite3://{d}/v.db"
+    bad = [("Va", []), ("v2", []), ("volume", ["--compress", "gzip"]), ("volume", ["--shards", "300"]), ("volume", ["--trash-days", "-3"]),
+           ("volume", ["--storage", "nope"]), ("volume", ["--encrypt-rsa-key", "{d}/none.pem"])]
+    for name, flags in bad:
+        b.case(["format", url, name, "--bucket", "{d}/vob"] + flags, err="level")
+    b.case(["format", url, "volume", "--block-size", "4X", "--bucket", "{d}/vob"])
+    b.case(["format", url, "volume", "--capacity", "4MB", "--bucket", "{d}/vob"])
+    b.case(["format", "sqlite3:///nonexistent/dir/x.db", "volume"], err="level")
+    for command in (["status"], ["config"], ["gc"], ["fsck"], ["destroy"], ["restore"], ["quota", "list"]):
+        b.case(command + ["sqlite3://{d}/empty.db"] + (["x"] if command[0] in ("destroy", "restore") else []),
+               edit=lambda lines: [(l, m.replace("Load setting", "load setting")) for l, m in lines])
+    b.case(["format", url, "volume", "--bucket", "vob", "--capacity", "10", "--inodes", "5000", "--trash-days", "0", "--access-key", "ak",
+            "--secret-key", "sk", "--session-token", "tok", "--block-size", "100K", "--compress", "lz4", "--enable-acl"], cwd="{d}")
+    b.case(["format", url, "volume", "--bucket", "{d}/vob", "--capacity", "20", "--trash-days", "5"])
+    b.case(["format", url, "volume", "--no-update", "--block-size", "1M"])
+    b.case(["format", url, "other"])
+    b.case(["format", url, "volume", "--block-size", "1M"])
+    b.case(["format", url, "volume", "--hash-prefix"])
+    b.case(["format", "sqlite3://{d}/v2.db", "volume", "--bucket", "{d}/vob"])
+    b.case(["format", "sqlite3://{d}/v3.db", "volume3", "--bucket", "{d}/vob", "--block-size", "1K"], err="first")
+    b.case(["format", "sqlite3://{d}/v4.db", "volume4", "--bucket", "{d}/vob", "--block-size", "100M", "--storage-class", "IA", "--tag", "a=b"], err="first")
+    b.case(["status", url])
+    b.case(["status", url, "-m"])
+    b.case(["status", url, "-s", "9"])
+    b.case(["config", url])
+    same = lambda p: {k: v for k, v in setting(p).items() if k not in ("UUID", "SecretKey", "SessionToken", "Bucket")}
+    b.check("stored setting", same(f"{b.folder}/ours/v.db") == same(f"{b.folder}/theirs/v.db"),
+            f"{same(f'{b.folder}/ours/v.db')}\n{same(f'{b.folder}/theirs/v.db')}")
+
+    changes = [["--trash-days", "3"], ["--trash-days", "3"], ["--trash-days", "-1"], ["--trash-days=-1"], ["--inodes", "1000000", "--capacity", "1T"],
+               ["--capacity", "5X"], ["--inodes", "0", "--capacity", "0"], ["--capacity", "1.5G"], ["--access-key", "yy"],
+               ["--secret-key", "xx"], ["--upload-limit", "500", "--download-limit", "1.5G"], ["--upload-limit", "5X"],
+               ["--bucket", "{d}/elsewhere/"], ["--bucket", "{d}/vob"], ["--min-client-version", "1.4.0"], ["--min-client-version", "1.3.0"],
+               ["--max-client-version", "1.9.0"], ["--max-client-version", "zz"], ["--enable-acl=false"], ["--enable-acl"], ["--dir-stats=false"],
+               ["--dir-stats"], ["--changelog"], ["--changelog-max-age", "3h", "--changelog-max-lines", "5"], ["--changelog=false"],
+               ["--user-group-quota"], ["--user-group-quota=false"], ["--tier", "4", "--storage-class", "IA"], ["--tier", "1", "--storage-class", "IA"],
+               ["--storage-class", "IA"], ["--tag", "a=b"], ["--ranger-rest-url", "http://x", "--ranger-service", "y"], ["--zzz"], ["--yes"]]
+    for flags in changes:
+        b.case(["config", url] + flags)
+    b.case(["config", url, "--trash-days", "0"])                        # end of input is a no
+    b.case(["config", url, "--trash-days", "0"], stdin="n\n")
+    b.case(["config", url, "--trash-days", "0"], stdin="yes\n")
+    b.case(["config", url, "--trash-days", "0", "-y"])
+    b.case(["config", url])
+    b.check("stored setting after config", same(f"{b.folder}/ours/v.db") == same(f"{b.folder}/theirs/v.db"),
+            f"{same(f'{b.folder}/ours/v.db')}\n{same(f'{b.folder}/theirs/v.db')}")
+    b.case(["config", url, "--max-client-version", "1.4.0", "-y"], out="none")
+    b.case(["status", url], err="level")
+    b.case(["config", url, "--max-client-version", "1.9.0", "--force"])
+    b.case(["gc", url])
+    b.case(["fsck", url])
+    b.case(["destroy", url, "123"])
+    uuid = {who: setting(f"{b.folder}/{who}/v.db")["UUID"] for who in ("ours", "theirs")}
+    for flags, stdin in (([], ""), (["-y"], "")):
+        # The UUID differs: one case each, by hand.
+        results = {}
+        for who in ("ours", "theirs"):
+            r = b.run(who, ["destroy", f"sqlite3://{b.folder}/{who}/v.db", uuid[who]] + flags, stdin)
+            results[who] = (r.code, b.clean(who, r.out), [(l, re.sub(r"Deleted \d+", "Deleted N", m)) for l, m in log_lines(b.clean(who, r.err))])
+        b.check("destroy " + " ".join(flags), results["ours"] == results["theirs"], f"{results['ours']}\n{results['theirs']}")
+    b.case(["status", url])
+
+
+def across(b):
+    """Each program on the volume of the other."""
+    for maker, user in (("ours", "theirs"), ("theirs", "ours")):
+        url = f"sqlite3://{b.folder}/{maker}/x.db"
+        r = b.run(maker, ["format", url, "cross", "--bucket", f"{b.folder}/{maker}/xob", "--secret-key", "s3cret", "--access-key", "a"])
+        b.check(f"{maker} formats", r.code == 0, r.err)
+        outs = {}
+        for who in (maker, user):
+            outs[who] = [(x.code, x.out) for x in (b.run(who, c) for c in (
+                ["status", url], ["config", url], ["quota", "list", url], ["status", "-m", url], ["quota", "check", url]))]
+        b.check(f"{user} reads what {maker} made", outs[maker] == outs[user], f"{outs[maker]}\n{outs[user]}")
+        r = b.run(user, ["config", url, "--capacity", "5", "--trash-days", "7"])
+        b.check(f"{user} changes what {maker} made", r.code == 0 and "capacity: 0 B -> 5.0 GiB" in r.out, r.out + r.err)
+        r = b.run(maker, ["config", url])
+        b.check(f"{maker} sees it", '"Capacity": 5368709120' in r.out and '"TrashDays": 7' in r.out, r.out)
+
+
+def quotas(b):
+    for who in ("ours", "theirs"):
+        b.run(who, ["format", f"sqlite3://{b.folder}/{who}/q.db", "quotas", "--bucket", f"{b.folder}/{who}/qob"])
+    url = "sqlite3://{d}/q.db"
+    for args in (["list"], ["ls"], ["set", "--path", "/none"], ["set", "--path", "/d", "--create", "--capacity", "1", "--inodes", "100"],
+                 ["get", "--path", "/d"], ["list"], ["set", "--path", "/d/e", "--create", "--inodes", "10000"], ["list"],
+                 ["set", "--path", "/d", "--capacity", "0"], ["list"], ["get", "--path", "/d"], ["set", "--uid", "1000", "--capacity", "1"],
+                 ["set", "--gid", "100", "--inodes", "5"], ["get", "--uid", "1000"], ["get", "--uid", "7"], ["get", "--gid", "100"], ["list"],
+                 ["set", "--path", "/d", "--capacity", "512M"], ["set", "--path", "/d", "--capacity", "5X"],
+                 ["set", "--uid", "2000", "--capacity", "1T", "--inodes", "1000000"], ["list"], ["check", "--path", "/d"],
+                 ["delete", "--path", "/d"], ["delete", "--path", "/d"], ["del", "--path", "/none"], ["delete", "--uid", "1000"], ["list"],
+                 ["get", "--path", "/d"], ["delete"], ["check", "--path", "/none"], ["set", "--path", "/"], ["list"]):
+        b.case(["quota"] + args + [url])
+
+
+def mounted(b):
+    mnt = f"{b.folder}/mnt"
+    url = f"sqlite3://{b.folder}/m.db"
+    os.makedirs(mnt)
+    b.run("theirs", ["format", url, "mounted", "--bucket", f"{b.folder}/mob", "--block-size", "1M"])
+    r = b.run("theirs", ["mount", "-d", url, mnt, "--cache-dir", f"{b.folder}/cache", "--no-usage-report", "--backup-meta", "0", "--log", f"{b.folder}/mnt.log",
+                         "--metrics", "127.0.0.1:0"])
+    if r.code != 0:
+        print("SKIP the part with a mount:", r.err[-200:])
+        return
+    try:
+        os.makedirs(f"{mnt}/d/e")
+        os.makedirs(f"{mnt}/empty")
+        files = {"d/big": 9 << 20, "d/small": 3, "d/e/f5k": 5000, "top": 12345678, "zero": 0}
+        for name, size in files.items():
+            with open(f"{mnt}/{name}", "wb") as f:
+                f.write(os.urandom(size))
+        os.symlink("small", f"{mnt}/d/sl")
+        os.link(f"{mnt}/d/small", f"{mnt}/d/e/hl")
+        with open(f"{mnt}/slices", "ab", buffering=0) as f:
+            for i in range(5):
+                f.write(b"%d\n" % i)
+                os.fsync(f.fileno())
+        with open(f"{mnt}/gone", "w") as f:
+            f.write("abc")
+        os.remove(f"{mnt}/gone")
+        time.sleep(2)
+        for args in (["info", "mnt/d/big"], ["info", "mnt/d/small"], ["info", "mnt/d"], ["info", "mnt"], ["info", "mnt/zero"], ["info", "mnt/d/sl"],
+                     ["info", "--raw", "mnt/slices"], ["info", "mnt/slices"], ["info", "-r", "mnt/d"], ["info", "-r", "--strict", "mnt"],
+                     ["info", "mnt/d/small", "mnt/none", "/etc", "mnt/top"], ["info", "mnt/d", "mnt/e"],
+                     ["summary", "mnt"], ["summary", "mnt", "--csv"], ["summary", "-d", "1", "-e", "1", "mnt"], ["summary", "mnt/d/big"],
+                     ["summary", "-d", "20", "-e", "200", "mnt/d"], ["summary", "/etc"], ["summary", "mnt/none"], ["summary", "--strict", "mnt/d", "--csv", "-d", "3"],
+                     ["summary", "-d", "0", "mnt"], ["summary", "-e", "2", "-d", "3", "mnt"],
+                     ["status", url], ["status", "-m", url], ["status", "-s", "1", url],
+                     ["clone", "mnt/d", "mnt/d/x"], ["clone", "/etc", "mnt/q"], ["clone", "mnt/none", "mnt/q"], ["clone", "mnt/d", f"{b.folder}/zz"],
+                     ["clone", "mnt/top", "mnt/nodir/x"], ["clone", "mnt/top", "mnt/d"],
+                     ["rmr", "mnt/none"], ["rmr", "mnt/none/x"], ["rmr", f"{b.folder}/cache"],
+                     ["warmup", "mnt/d"], ["warmup", "--check", "mnt/d", "mnt/top"], ["warmup", "--evict", "mnt"], ["warmup", "--check", "mnt"],
+                     ["warmup", "mnt/top", "/etc"], ["warmup", "/etc"], ["warmup", "mnt/none"], ["warmup", "-f", "nofile"],
+                     ["compact", "mnt/none"], ["compact", "/etc"], ["compact", "mnt/d"],
+                     ["gc", url], ["fsck", url], ["fsck", url, "--path", "/d", "-r"], ["fsck", url, "--path", "/d"], ["fsck", url, "--path", "/d/big"]):
+            b.case(args)
+        b.case(["info", "-i", "2", "3"], cwd=mnt)
+        b.case(["info", "-i", "99999"], cwd=mnt)
+        b.case(["info", "-i", "abc"], cwd=mnt, err="level")
+        for who in ("ours", "theirs"):
+            b.run(who, ["clone", "mnt/d", f"mnt/c-{who}"])
+        trees = {who: sorted(os.path.relpath(os.path.join(p, n), f"{mnt}/c-{who}") for p, ds, fs in os.walk(f"{mnt}/c-{who}") for n in ds + fs)
+                 for who in ("ours", "theirs")}
+        b.check("clone", trees["ours"] == trees["theirs"] and len(trees["ours"]) == 6, str(trees))
+        with open(f"{mnt}/d/big", "rb") as x, open(f"{mnt}/c-ours/big", "rb") as y:
+            b.check("clone has the bytes", x.read() == y.read())
+        r = b.run("ours", ["clone", "mnt/d", "mnt/c-ours"])
+        b.check("clone over something", r.code == 1 and "already exists" in r.err, r.err)
+        r = b.run("ours", ["clone", "mnt/d", "mnt/empty/"])
+        b.check("clone into a folder", r.code == 0 and os.path.exists(f"{mnt}/empty/d/big"), r.err)
+        r = b.run("ours", ["clone", "-p", "mnt/d", "mnt/kept"])
+        b.check("clone keeps times", r.code == 0 and int(os.stat(f"{mnt}/kept/big").st_mtime) == int(os.stat(f"{mnt}/d/big").st_mtime), r.err)
+        r = b.run("ours", ["rmr", "mnt/c-ours", "mnt/c-theirs"])
+        b.check("rmr", r.code == 0 and r.out == "" and not os.path.exists(f"{mnt}/c-ours") and not os.path.exists(f"{mnt}/c-theirs"), r.err)
+        r = b.run("ours", ["rmr", "--skip-trash", "mnt/kept"])
+        b.check("rmr past the trash", r.code == 0 and not os.path.exists(f"{mnt}/kept"), r.err)
+        r = b.run("ours", ["compact", "mnt/slices"])
+        b.check("compact", r.code == 0 and "success" in r.err, r.err)
+        r = b.run("ours", ["info", "--raw", "mnt/slices"])
+        b.check("compacted to one slice", len([l for l in r.out.splitlines() if re.match(r"\|\s+\d", l)]) == 1, r.out)
+        young = {"JFS_GC_SKIPPEDTIME": "0"}
+        time.sleep(1.1)
+        b.case(["gc", url], env=young)
+        b.case(["fsck", url])
+        leak = f"{b.folder}/mob/mounted/chunks/0/0/99999_0_5"
+        with open(leak, "w") as f:
+            f.write("leak\n")
+        time.sleep(1.1)
+        b.case(["gc", url], env=young)
+        r = b.run("ours", ["gc", "--delete", url], env=young)
+        b.check("gc deletes leaks", r.code == 0 and not os.path.exists(leak), r.err)
+        b.case(["fsck", url])
+        block = subprocess.run(["find", f"{b.folder}/mob/mounted/chunks", "-name", "*_3_1048576"], capture_output=True, text=True).stdout.split()[0]
+        os.remove(block)
+
+        def paths_of(lines):
+            return [(level, re.sub(r": [^:]*(?:lstat|no such|not found)[^\n]*$", "", m)) for level, m in lines]
+        b.case(["fsck", url], edit=paths_of)
+        b.case(["fsck", url, "--path", "/", "-r"], edit=paths_of)
+    finally:
+        r = b.run("theirs", ["umount", mnt])
+        if r.code != 0:
+            b.run("theirs", ["umount", "-f", mnt])
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--ours", required=True)
+    p.add_argument("--theirs", default=shutil.which("juicefs"))
+    p.add_argument("--keep", action="store_true", help="leave the temporary folder")
+    p.add_argument("--only", default="", help="grammar, volumes, across, quotas or mounted")
+    p.add_argument("pattern", nargs="?", default="", help="only cases whose command line holds this text")
+    a = p.parse_args()
+    if not a.theirs:
+        sys.exit("the original client is not on PATH: name it with --theirs")
+    folder = tempfile.mkdtemp(prefix="cli-diff-")
+    for who, program in (("ours", a.ours), ("theirs", a.theirs)):
+        os.makedirs(f"{folder}/{who}-bin")
+        os.makedirs(f"{folder}/{who}")
+        os.symlink(os.path.abspath(program), f"{folder}/{who}-bin/juicefs")
+    b = Bench(a.ours, a.theirs, folder)
+    b.pattern = a.pattern
+    try:
+        for part in (grammar, volumes, across, quotas, mounted):
+            if a.only in ("", part.__name__):
+                part(b)
+    finally:
+        if not a.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"{b.passed} passed, {b.failed} failed")
+    sys.exit(1 if b.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
