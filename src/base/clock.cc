@@ -69,7 +69,8 @@ std::string hourNameUtc(int64_t unixSeconds) {
 bool parseHourNameUtc(const std::string& text, int64_t* unixSeconds) {
   int year, month, day, hour;
   if (text.size() != 13 || text[4] != '-' || text[7] != '-' || text[10] != '-') return false;
-  if (!digits(text, 0, 4, &year) || !digits(text, 5, 2, &month) || !digits(text, 8, 2, &day) || !digits(text, 11, 2, &hour)) return false;
+  if (!digits(text, 0, 4, &year) || !digits(text, 5, 2, &month) || !digits(text, 8, 2, &day) || !digits(text, 11, 2, &hour))
+    return false;
   tm utc{};
   utc.tm_year = year - 1900;
   utc.tm_mon = month - 1;

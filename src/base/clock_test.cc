@@ -16,8 +16,10 @@ class Zone {
     tzset();
   }
   ~Zone() {
-    if (before_.empty()) unsetenv("TZ");
-    else setenv("TZ", before_.c_str(), 1);
+    if (before_.empty())
+      unsetenv("TZ");
+    else
+      setenv("TZ", before_.c_str(), 1);
     tzset();
   }
 
@@ -51,7 +53,8 @@ TEST(Clock, HourNames) {
   int64_t seconds = 0;
   ASSERT_TRUE(parseHourNameUtc("2025-12-01-01", &seconds));
   EXPECT_EQ(seconds, 1'764'550'953 / 3600 * 3600);
-  for (const char* bad : {"", "2025-12-01", "2025-12-01-24", "2025-02-30-01", "2025-13-01-01", "2025-12-01-1", "2025-12-01-0a", "2025/12/01-01", "2025-12-01-011"}) {
+  for (const char* bad : {"", "2025-12-01", "2025-12-01-24", "2025-02-30-01", "2025-13-01-01", "2025-12-01-1", "2025-12-01-0a",
+                          "2025/12/01-01", "2025-12-01-011"}) {
     EXPECT_FALSE(parseHourNameUtc(bad, &seconds)) << bad;
   }
 }

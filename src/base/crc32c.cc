@@ -76,8 +76,10 @@ __attribute__((target("sse4.2,pclmul"))) uint64_t threeLanes(uint64_t crc, const
       b = _mm_crc32_u64(b, load64(p + kLane));
       c = _mm_crc32_u64(c, load64(p + 2 * kLane));
     }
-    const __m128i left = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(a)), _mm_cvtsi32_si128(static_cast<int>(kTwoLanes)), 0);
-    const __m128i middle = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(b)), _mm_cvtsi32_si128(static_cast<int>(kOneLane)), 0);
+    const __m128i left =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(a)), _mm_cvtsi32_si128(static_cast<int>(kTwoLanes)), 0);
+    const __m128i middle =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(b)), _mm_cvtsi32_si128(static_cast<int>(kOneLane)), 0);
     crc = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_xor_si128(left, middle)))) ^ c;
     p += 2 * kLane;
     bytes -= 3 * kLane;

@@ -22,7 +22,8 @@ TEST(Crc32c, KnownValues) {
 TEST(Crc32c, BothFormsAgree) {
   std::string bytes(100'000, '\0');
   randomBytes(bytes.data(), bytes.size());
-  for (size_t size : {0, 1, 7, 8, 9, 63, 64, 191, 192, 193, 199, 1535, 1536, 1537, 1728, 12287, 12288, 12289, 13824, 24576, 32768, 65536, 99'990}) {
+  for (size_t size : {0,    1,    7,    8,     9,     63,    64,    191,   192,   193,   199,   1535,
+                      1536, 1537, 1728, 12287, 12288, 12289, 13824, 24576, 32768, 65536, 99'990}) {
     for (size_t at : {0, 1, 3, 8}) {
       ASSERT_EQ(crc32c(bytes.data() + at, size), crc32cPortable(bytes.data() + at, size)) << size << " at " << at;
       ASSERT_EQ(crc32c(bytes.data() + at, size, 12345), crc32cPortable(bytes.data() + at, size, 12345)) << size << " at " << at;

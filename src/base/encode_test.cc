@@ -18,14 +18,20 @@ TEST(Encode, Hex) {
 }
 
 TEST(Encode, Base64) {
-  const std::pair<const char*, const char*> pairs[] = {{"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-                                                       {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char*, const char*> pairs[] = {{"", ""},
+                                                       {"f", "Zg=="},
+                                                       {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"},
+                                                       {"foob", "Zm9vYg=="},
+                                                       {"fooba", "Zm9vYmE="},
+                                                       {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, text] : pairs) {
     EXPECT_EQ(base64Encode(plain), text);
     EXPECT_EQ(*base64Decode(text), plain);
   }
   EXPECT_EQ(base64Encode("\xfb\xff"), "+/8=");
-  for (const char* bad : {"Z", "Zg", "Zg=", "Zh==", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9\n", "Zm-_"}) EXPECT_FALSE(base64Decode(bad)) << bad;
+  for (const char* bad : {"Z", "Zg", "Zg=", "Zh==", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9\n", "Zm-_"})
+    EXPECT_FALSE(base64Decode(bad)) << bad;
   for (size_t size = 0; size < 70; size++) {
     std::string bytes(size, '\0');
     randomBytes(bytes.data(), size);
@@ -38,7 +44,8 @@ TEST(Encode, MaskUrl) {
   EXPECT_EQ(maskUrl("redis://:secret@host/1"), "redis://:****@host/1");
   EXPECT_EQ(maskUrl("mysql://u:p@ss:w@(host:3306)/db"), "mysql://u:****@(host:3306)/db");
   EXPECT_EQ(maskUrl("user:pw@host"), "user:****@host");
-  for (const char* open : {"sqlite3:///a/b.db", "redis://host:6379/1", "redis://user@host:6379", "", "a@b"}) EXPECT_EQ(maskUrl(open), open);
+  for (const char* open : {"sqlite3:///a/b.db", "redis://host:6379/1", "redis://user@host:6379", "", "a@b"})
+    EXPECT_EQ(maskUrl(open), open);
 }
 
 TEST(Random, TextAndRange) {
@@ -62,7 +69,8 @@ TEST(Uuid, Version4) {
     seen.insert(id);
   }
   EXPECT_EQ(seen.size(), 100u);
-  for (const char* bad : {"", "013e67ba-a17d-4882-859f-10a84c81743", "013e67baaa17d-4882-859f-10a84c817432", "g13e67ba-a17d-4882-859f-10a84c817432"}) {
+  for (const char* bad : {"", "013e67ba-a17d-4882-859f-10a84c81743", "013e67baaa17d-4882-859f-10a84c817432",
+                          "g13e67ba-a17d-4882-859f-10a84c817432"}) {
     EXPECT_FALSE(isUuid(bad)) << bad;
   }
 }

@@ -9,7 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <mutex>
+
+#include "base/syslog.h"
 
 namespace aquifer::log {
 
@@ -38,7 +41,7 @@ struct Settings {
   std::string idPrefix;
   bool colour = true;
   int fd = STDERR_FILENO;
-  bool syslog = false;
+  std::unique_ptr<Syslog> syslog;
   void (*before)() = nullptr;
   void (*after)() = nullptr;
 };
@@ -109,9 +112,7 @@ bool toFile(const std::string& path) {
 
 void toSyslog(bool on) {
   std::lock_guard lock(settings().mu);
-  if (on) openlog("juicefs", LOG_PID, LOG_USER);
-  else closelog();
-  settings().syslog = on;
+  settings().syslog = on ? std::make_unique<Syslog>() : nullptr;
 }
 
 void setHook(void (*beforeLine)(), void (*afterLine)()) {
@@ -131,13 +132,15 @@ void write(Level level, const char* function, const char* file, int line, std::s
   out += ' ';
   const size_t afterTime = out.size();
   out += fmt::format("juicefs[{}] <", getpid());
-  if (colour) out += fmt::format("\033[1;{}m{}\033[0m", how.colour, how.word);
-  else out += how.word;
+  if (colour)
+    out += fmt::format("\033[1;{}m{}\033[0m", how.colour, how.word);
+  else
+    out += how.word;
   out += fmt::format(">: {} [{}@{}:{}]\n", message, function, file, line);
   if (s.before && s.fd == STDERR_FILENO) s.before();
   writeAll(s.fd, out);
   if (s.after && s.fd == STDERR_FILENO) s.after();
-  if (s.syslog) ::syslog(how.severity, "%.*s", static_cast<int>(out.size() - afterTime - 1), out.c_str() + afterTime);
+  if (s.syslog) (void)s.syslog->write(how.severity, std::string_view(out).substr(afterTime, out.size() - afterTime - 1));
 }
 
 void die(const char* function, const char* file, int line, std::string_view message) {

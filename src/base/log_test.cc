@@ -49,7 +49,8 @@ TEST_F(LogDeathTest, LineOnStderr) {
         _exit(0);
       },
       testing::ExitedWithCode(0),
-      "^[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} juicefs\\[[0-9]+\\] <INFO>: hello 42 \\[TestBody@log_test.cc:[0-9]+\\]\n$");
+      "^[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} juicefs\\[[0-9]+\\] <INFO>: hello 42 "
+      "\\[TestBody@log_test.cc:[0-9]+\\]\n$");
 }
 
 TEST_F(LogDeathTest, IdInFront) {
@@ -63,7 +64,8 @@ TEST_F(LogDeathTest, IdInFront) {
 }
 
 TEST_F(LogDeathTest, FatalExitsWith1) {
-  EXPECT_EXIT(LOG_FATAL("no {} left", "hope"), testing::ExitedWithCode(1), "<FATAL>: no hope left \\[TestBody@log_test.cc:[0-9]+\\]\n$");
+  EXPECT_EXIT(LOG_FATAL("no {} left", "hope"), testing::ExitedWithCode(1),
+              "<FATAL>: no hope left \\[TestBody@log_test.cc:[0-9]+\\]\n$");
 }
 
 TEST_F(LogDeathTest, HooksStandAroundALine) {

@@ -47,7 +47,7 @@ struct Registered {
   std::map<Labels, Child> children;
 };
 
-using Collector = std::function<void(const std::function<void(std::string_view, std::string_view, const Labels&, double)>&)>;
+using Collector = std::function<void(const Emit&)>;
 
 struct Registry {
   std::mutex mu;
@@ -85,8 +85,12 @@ Counter& value(std::string_view name, std::string_view help, Kind kind, const La
 
 }  // namespace
 
-Counter& counter(std::string_view name, std::string_view help, const Labels& labels) { return value(name, help, Kind::counter, labels); }
-Counter& gauge(std::string_view name, std::string_view help, const Labels& labels) { return value(name, help, Kind::gauge, labels); }
+Counter& counter(std::string_view name, std::string_view help, const Labels& labels) {
+  return value(name, help, Kind::counter, labels);
+}
+Counter& gauge(std::string_view name, std::string_view help, const Labels& labels) {
+  return value(name, help, Kind::gauge, labels);
+}
 
 void gaugeCallback(std::string_view name, std::string_view help, std::function<double()> read, const Labels& labels) {
   std::lock_guard lock(registry().mu);
@@ -124,8 +128,10 @@ Snapshot snapshot() {
       f.help = family.help;
       f.kind = family.kind;
       for (const auto& [labels, c] : family.children) {
-        if (c.read) reads.push_back({name, {labels, c.read}});
-        else f.series[labels] = {c.value ? c.value->value() : 0, c.histogram.get()};
+        if (c.read)
+          reads.push_back({name, {labels, c.read}});
+        else
+          f.series[labels] = {c.value ? c.value->value() : 0, c.histogram.get()};
       }
     }
   }

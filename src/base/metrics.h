@@ -54,11 +54,12 @@ Counter& gauge(std::string_view name, std::string_view help, const Labels& label
 void gaugeCallback(std::string_view name, std::string_view help, std::function<double()> read, const Labels& labels = {});
 Histogram& histogram(std::string_view name, std::string_view help, std::vector<double> bounds, const Labels& labels = {});
 // Families whose label sets come and go (quotas): called at export.
-void collector(std::function<void(const std::function<void(std::string_view name, std::string_view help, const Labels&, double)>& emit)>);
+using Emit = std::function<void(std::string_view name, std::string_view help, const Labels&, double)>;
+void collector(std::function<void(const Emit& emit)> collect);
 
 void registerProcessMetrics();         // uptime, cpu_usage, memory, process_*; uptime counts from the first call
 void setConstLabels(Labels labels);   // instance, mp, vol_name, juicefs_version, custom
 std::string prometheusText();
-std::string statsText();              // `.stats`: name value, histograms as _total and _sum, label values of method/errno appended
+std::string statsText();              // `.stats`: name value; histograms as _total and _sum; values of method and errno appended
 
 }  // namespace aquifer::metrics

@@ -53,9 +53,11 @@ TEST(Metrics, PrometheusText) {
   h.observe(0.1);  // a bound belongs to the bucket below it
   h.observe(7);
   const std::string text = prometheusText();
-  EXPECT_TRUE(contains(text, "# HELP juicefs_t_prom_total Things\\nthat happen.\n# TYPE juicefs_t_prom_total counter\n"
-                             "juicefs_t_prom_total{method=\"open\",mp=\"/mnt\",vol_name=\"v\\\"1\\\\\"} 3\n"));
-  EXPECT_TRUE(contains(text, "# TYPE juicefs_t_prom_gauge gauge\njuicefs_t_prom_gauge{mp=\"/mnt\",vol_name=\"v\\\"1\\\\\"} -1.5\n"));
+  EXPECT_TRUE(contains(text,
+                       "# HELP juicefs_t_prom_total Things\\nthat happen.\n# TYPE juicefs_t_prom_total counter\n"
+                       "juicefs_t_prom_total{method=\"open\",mp=\"/mnt\",vol_name=\"v\\\"1\\\\\"} 3\n"));
+  EXPECT_TRUE(
+      contains(text, "# TYPE juicefs_t_prom_gauge gauge\njuicefs_t_prom_gauge{mp=\"/mnt\",vol_name=\"v\\\"1\\\\\"} -1.5\n"));
   EXPECT_TRUE(contains(text, "juicefs_t_prom_seconds_bucket{mp=\"/mnt\",vol_name=\"v\\\"1\\\\\",le=\"0.1\"} 2\n"));
   EXPECT_TRUE(contains(text, "juicefs_t_prom_seconds_bucket{mp=\"/mnt\",vol_name=\"v\\\"1\\\\\",le=\"1\"} 2\n"));
   EXPECT_TRUE(contains(text, "juicefs_t_prom_seconds_bucket{mp=\"/mnt\",vol_name=\"v\\\"1\\\\\",le=\"+Inf\"} 3\n"));
@@ -72,8 +74,9 @@ TEST(Metrics, StatsText) {
   counter("t_stats_errors", "h", {{"errno", "ENOENT"}}).add();
   histogram("t_stats_size", "h", {10}).observe(4.5);
   const std::string text = statsText();
-  EXPECT_TRUE(contains(text, "juicefs_t_stats_class_GET 5\njuicefs_t_stats_errors_ENOENT 1\njuicefs_t_stats_ops_read 2000000\n"
-                             "juicefs_t_stats_size_total 1\njuicefs_t_stats_size_sum 4.5\n"));
+  EXPECT_TRUE(contains(text,
+                       "juicefs_t_stats_class_GET 5\njuicefs_t_stats_errors_ENOENT 1\njuicefs_t_stats_ops_read 2000000\n"
+                       "juicefs_t_stats_size_total 1\njuicefs_t_stats_size_sum 4.5\n"));
   EXPECT_FALSE(contains(text, "mnt"));
   setConstLabels({});
 }
@@ -87,7 +90,9 @@ TEST(Metrics, CallbacksAndCollectors) {
   });
   const std::string text = prometheusText();
   EXPECT_TRUE(contains(text, "juicefs_t_read 42\n"));
-  EXPECT_TRUE(contains(text, "# HELP juicefs_t_quota Quota.\n# TYPE juicefs_t_quota gauge\njuicefs_t_quota{inode=\"7\"} 100\njuicefs_t_quota{inode=\"8\"} 200\n"));
+  EXPECT_TRUE(contains(text,
+                       "# HELP juicefs_t_quota Quota.\n# TYPE juicefs_t_quota gauge\njuicefs_t_quota{inode=\"7\"} "
+                       "100\njuicefs_t_quota{inode=\"8\"} 200\n"));
 }
 
 TEST(Metrics, ManyThreads) {

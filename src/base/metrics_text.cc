@@ -18,9 +18,12 @@ std::string toChars(double v, std::chars_format format) {
 
 void appendEscaped(std::string& out, std::string_view text, bool quotes) {
   for (char c : text) {
-    if (c == '\n') out += "\\n";
-    else if (c == '\\' || (quotes && c == '"')) (out += '\\') += c;
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\\' || (quotes && c == '"'))
+      (out += '\\') += c;
+    else
+      out += c;
   }
 }
 
@@ -81,9 +84,12 @@ std::string shortestFixed(double v) {
   std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
   const int point = exponent + 1;  // digits in front of it
   const int count = static_cast<int>(digits.size());
-  if (point <= 0) digits = "0." + std::string(static_cast<size_t>(-point), '0') + digits;
-  else if (point >= count) digits.append(static_cast<size_t>(point - count), '0');
-  else digits.insert(static_cast<size_t>(point), 1, '.');
+  if (point <= 0)
+    digits = "0." + std::string(static_cast<size_t>(-point), '0') + digits;
+  else if (point >= count)
+    digits.append(static_cast<size_t>(point - count), '0');
+  else
+    digits.insert(static_cast<size_t>(point), 1, '.');
   return std::signbit(v) && v != 0 ? "-" + digits : digits;
 }
 

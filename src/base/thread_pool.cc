@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <system_error>
+
 namespace aquifer {
 
 ThreadPool::ThreadPool(std::string name, int threads, size_t queueLimit)
@@ -13,7 +15,18 @@ void ThreadPool::enqueue(std::unique_lock<std::mutex>& lock, std::function<void(
   queue_.push_back(std::move(task));
   // A thread more only when those that exist cannot take everything that waits.
   if (queue_.size() + static_cast<size_t>(running_) > threads_.size() && threads_.size() < static_cast<size_t>(limitThreads_)) {
-    threads_.emplace_back([this] { loop(); });
+    try {
+      threads_.emplace_back([this] { loop(); });
+    } catch (const std::system_error&) {
+      // The system has no more threads. Those of the pool will come to it; without any, it runs here.
+      if (threads_.empty()) {
+        auto mine = std::move(queue_.back());
+        queue_.pop_back();
+        lock.unlock();
+        mine();
+        return;
+      }
+    }
   }
   lock.unlock();
   work_.notify_one();

@@ -6,5 +6,5 @@
 
 namespace aquifer {
 std::string randomUuid();
-bool isUuid(std::string_view text);   // the shape, any version
+bool isUuid(std::string_view text);  // the shape, any version
 }  // namespace aquifer

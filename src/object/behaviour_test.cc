@@ -30,8 +30,12 @@ const Kind kKinds[] = {
        c.volumeName = "vol";
        return c;
      }},
-    {"file_sharded", [](const std::string& folder) { return StoreConfig{.storage = "file", .bucket = folder + "/s%d/", .shards = 3, .volumeName = "vol"}; }},
-    {"mem_sharded", [](const std::string& folder) { return StoreConfig{.storage = "mem", .bucket = folder + "%d", .shards = 5}; }},
+    {"file_sharded",
+     [](const std::string& folder) {
+       return StoreConfig{.storage = "file", .bucket = folder + "/s%d/", .shards = 3, .volumeName = "vol"};
+     }},
+    {"mem_sharded",
+     [](const std::string& folder) { return StoreConfig{.storage = "mem", .bucket = folder + "%d", .shards = 5}; }},
     {"file_encrypted",
      [](const std::string& folder) {
        auto c = fileIn(folder);
@@ -39,13 +43,15 @@ const Kind kKinds[] = {
        c.encryptKeyPem = kRsaPem;
        return c;
      }},
-    {"file_encrypted_sm2", [](const std::string& folder) {
+    {"file_encrypted_sm2",
+     [](const std::string& folder) {
        auto c = fileIn(folder);
        c.encryptKeyPem = test::kSm2Pem;
        c.encryptAlgo = "sm4gcm";
        return c;
      }},
-    {"mem_encrypted_chacha", [](const std::string& folder) {
+    {"mem_encrypted_chacha",
+     [](const std::string& folder) {
        return StoreConfig{.storage = "mem", .bucket = folder, .encryptKeyPem = kRsaPem, .encryptAlgo = "chacha20-rsa"};
      }},
 };
@@ -116,6 +122,9 @@ TEST_P(Behaviour, GetOfTheBeginning) {
   ASSERT_TRUE(put("a", bytes));
   for (size_t size = 980; size <= 1003; size++) EXPECT_EQ(get("a", 0, size)->size(), std::min<size_t>(size, 1000)) << size;
   EXPECT_EQ(get("a", UINT32_MAX, 10)->size(), 0u);
+  for (uint64_t off : {uint64_t{INT64_MAX} - 5, uint64_t{INT64_MAX} + 1, UINT64_MAX})
+    EXPECT_EQ(get("a", off, 10)->size(), 0u) << off;
+  EXPECT_EQ(store_->getAll("a", UINT64_MAX)->size(), 1000u);
 }
 
 TEST_P(Behaviour, MissingObjects) {
@@ -167,8 +176,10 @@ TEST_P(Behaviour, Head) {
   EXPECT_EQ(info->key, "dir/name");
   EXPECT_FALSE(info->isDir);
   EXPECT_GE(info->mtime, before);
-  if (encrypted()) EXPECT_GT(info->size, 5u);
-  else EXPECT_EQ(info->size, 5u);
+  if (encrypted())
+    EXPECT_GT(info->size, 5u);
+  else
+    EXPECT_EQ(info->size, 5u);
 }
 
 TEST_P(Behaviour, ListIsInByteOrderWithSlashes) {
@@ -182,7 +193,8 @@ TEST_P(Behaviour, ListIsInByteOrderWithSlashes) {
 }
 
 TEST_P(Behaviour, ListOfAPrefix) {
-  for (const char* key : {"chunks/0/0/1", "chunks/0/0/10", "chunks/0/1/2", "chunksx", "meta/dump", "testing"}) ASSERT_TRUE(put(key, "x"));
+  for (const char* key : {"chunks/0/0/1", "chunks/0/0/10", "chunks/0/1/2", "chunksx", "meta/dump", "testing"})
+    ASSERT_TRUE(put(key, "x"));
   EXPECT_EQ(keys("chunks/"), (Keys{"chunks/0/0/1", "chunks/0/0/10", "chunks/0/1/2"}));
   EXPECT_EQ(keys("chunks"), (Keys{"chunks/0/0/1", "chunks/0/0/10", "chunks/0/1/2", "chunksx"}));
   EXPECT_EQ(keys("chunks/0/0/1"), (Keys{"chunks/0/0/1", "chunks/0/0/10"}));
@@ -197,7 +209,8 @@ TEST_P(Behaviour, ListAfterAKey) {
   const Keys all = keys();
   ASSERT_EQ(all, (Keys{"a.b", "a/1", "a/2", "a/3", "b/1/x", "b/2/y", "c"}));
   // After every key that there is, and after some that there are not.
-  for (size_t i = 0; i < all.size(); i++) EXPECT_EQ(keys("", all[i]), Keys(all.begin() + static_cast<ptrdiff_t>(i) + 1, all.end())) << all[i];
+  for (size_t i = 0; i < all.size(); i++)
+    EXPECT_EQ(keys("", all[i]), Keys(all.begin() + static_cast<ptrdiff_t>(i) + 1, all.end())) << all[i];
   EXPECT_EQ(keys("", "a/"), (Keys{"a/1", "a/2", "a/3", "b/1/x", "b/2/y", "c"}));
   EXPECT_EQ(keys("", "a/2x"), (Keys{"a/3", "b/1/x", "b/2/y", "c"}));
   EXPECT_EQ(keys("", "b/1"), (Keys{"b/1/x", "b/2/y", "c"}));
@@ -213,7 +226,8 @@ TEST_P(Behaviour, ListStopsWhenTold) {
   EXPECT_EQ(keys("", "", 3), (Keys{"k/10", "k/11", "k/12"}));
   // Pages put together make the whole.
   Keys paged;
-  for (Keys page = keys("", "", 7); !page.empty(); page = keys("", paged.back(), 7)) paged.insert(paged.end(), page.begin(), page.end());
+  for (Keys page = keys("", "", 7); !page.empty(); page = keys("", paged.back(), 7))
+    paged.insert(paged.end(), page.begin(), page.end());
   EXPECT_EQ(paged, keys());
 }
 
@@ -232,7 +246,8 @@ TEST_P(Behaviour, ListAllowsRemovalOfWhatItShows) {
 }
 
 TEST_P(Behaviour, SpecialKeys) {
-  for (const std::string key : {"with space", "percent%41", "ünïcode/名前", "quote'\"", "back\\slash", "new\nline", "..a", "a..", "..."}) {
+  for (const std::string key :
+       {"with space", "percent%41", "ünïcode/名前", "quote'\"", "back\\slash", "new\nline", "..a", "a..", "..."}) {
     ASSERT_TRUE(put(key, key)) << key;
     EXPECT_EQ(*store_->getAll(key), key);
   }
@@ -249,7 +264,8 @@ TEST_P(Behaviour, Probe) {
   EXPECT_EQ(left, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Behaviour, testing::ValuesIn(kKinds), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Stores, Behaviour, testing::ValuesIn(kKinds),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace aquifer::object

@@ -11,7 +11,7 @@ namespace aquifer::object {
 
 namespace {
 
-constexpr size_t kHeaderBytes = 3;          // u16 length of the wrapped key, u8 length of the nonce
+constexpr size_t kHeaderBytes = 3;           // u16 length of the wrapped key, u8 length of the nonce
 constexpr size_t kMaxPlainBytes = 1u << 30;  // of one object; blocks have 16 MiB at most, and the library counts in int
 
 // A data key, wiped when it goes.
@@ -27,14 +27,17 @@ struct DataKey {
 class Envelope : public Encryptor {
  public:
   Envelope(std::unique_ptr<KeyWrap> wrap, std::unique_ptr<Aead> aead)
-      : wrap_(std::move(wrap)), aead_(std::move(aead)), overhead_(kHeaderBytes + wrap_->maxWrappedBytes(aead_->keyBytes()) + kNonceBytes + kTagBytes) {}
+      : wrap_(std::move(wrap)),
+        aead_(std::move(aead)),
+        overhead_(kHeaderBytes + wrap_->maxWrappedBytes(aead_->keyBytes()) + kNonceBytes + kTagBytes) {}
 
   Result<std::string> encrypt(std::string_view plain) const override {
     if (plain.size() > kMaxPlainBytes) return Status(Code::tooBig, "an object is too large to be encrypted in one piece");
     DataKey key(std::string(aead_->keyBytes(), '\0'));
     randomBytes(key.bytes.data(), key.bytes.size());
     TRY_ASSIGN(const std::string wrapped, wrap_->wrap(key.bytes));
-    if (wrapped.size() > UINT16_MAX) return Status(Code::config, "the volume's key is too large for the format of encrypted objects");
+    if (wrapped.size() > UINT16_MAX)
+      return Status(Code::config, "the volume's key is too large for the format of encrypted objects");
     unsigned char nonce[kNonceBytes];
     randomBytes(nonce, sizeof nonce);
     std::string out;

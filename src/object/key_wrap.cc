@@ -60,7 +60,8 @@ class PublicKeyWrap : public KeyWrap {
     const KeyContext ctx(EVP_PKEY_CTX_new(key_.get(), nullptr), EVP_PKEY_CTX_free);
     const std::string key(keyBytes, '\0');
     size_t size = 0;
-    if (!ctx || EVP_PKEY_encrypt_init(ctx.get()) != 1 || EVP_PKEY_encrypt(ctx.get(), nullptr, &size, bytesOf(key), keyBytes) != 1) return 0;
+    if (!ctx || EVP_PKEY_encrypt_init(ctx.get()) != 1 || EVP_PKEY_encrypt(ctx.get(), nullptr, &size, bytesOf(key), keyBytes) != 1)
+      return 0;
     return size;
   }
 
@@ -104,12 +105,14 @@ Result<std::unique_ptr<KeyWrap>> loadKeyWrap(const std::string& pem, const std::
   Key key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, givePassphrase, &asked) : nullptr, EVP_PKEY_free);
   ERR_clear_error();
   if (!key) {
-    if (asked.asked && passphrase.empty()) return Status(Code::config, "the private key is protected: set JFS_RSA_PASSPHRASE to its passphrase");
+    if (asked.asked && passphrase.empty())
+      return Status(Code::config, "the private key is protected: set JFS_RSA_PASSPHRASE to its passphrase");
     if (asked.asked) return Status(Code::config, "the private key does not open with the passphrase in JFS_RSA_PASSPHRASE");
     return Status(Code::config, "the encryption key is not a private key in PEM form");
   }
   const bool rsa = EVP_PKEY_is_a(key.get(), "RSA") == 1;
-  if (!rsa && EVP_PKEY_is_a(key.get(), "SM2") != 1) return Status(Code::config, "the encryption key is neither an RSA nor an SM2 key");
+  if (!rsa && EVP_PKEY_is_a(key.get(), "SM2") != 1)
+    return Status(Code::config, "the encryption key is neither an RSA nor an SM2 key");
   return std::unique_ptr<KeyWrap>(std::make_unique<PublicKeyWrap>(std::move(key), rsa));
 }
 

@@ -52,7 +52,8 @@ class ObjectStore {
   virtual Result<ObjectInfo> head(std::string_view key) = 0;
   // Every object whose key starts with `prefix` and sorts after `startAfter`. The visitor returns false to stop. File-like
   // drivers show folders too (isDir), before what is in them. A prefix without objects is an empty listing, not an error.
-  virtual Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) = 0;
+  virtual Status list(std::string_view prefix, std::string_view startAfter,
+                      const std::function<bool(const ObjectInfo&)>& visit) = 0;
   // A whole object of unknown size (small ones: settings, dumps); at most `limit` bytes, else tooBig. Default: head + get.
   virtual Result<std::string> getAll(std::string_view key, uint64_t limit = 64u << 20);
   // New limits, in bytes per second and 0 for none, of the throttle layer; layers hand it down, drivers have none.
@@ -80,7 +81,7 @@ Result<std::unique_ptr<ObjectStore>> openObjectStore(const StoreConfig& config);
 Result<std::unique_ptr<ObjectStore>> openDriver(const StoreConfig& config);
 // Names of the drivers compiled in.
 std::vector<std::string> driverNames();
-// put/get/compare/delete of testing/<random>, the probe of format and --check-storage (3 rounds, 1, 4, 7 s apart).
+// put/get/compare/delete of testing/<random>, the probe of format and --check-storage (3 rounds, 1 and 4 s apart).
 Status probeStore(ObjectStore& store);
 
 }  // namespace aquifer::object

@@ -22,7 +22,8 @@ constexpr std::array kDrivers = {
 // The driver, or all the shards' drivers as one.
 Result<std::unique_ptr<ObjectStore>> openShards(const StoreConfig& config) {
   if (config.shards <= 1) return openDriver(config);
-  if (config.shards > kMaxShards) return Status(Code::config, "too many shards: " + std::to_string(config.shards) + ", the limit is 256");
+  if (config.shards > kMaxShards)
+    return Status(Code::config, "too many shards: " + std::to_string(config.shards) + ", the limit is 256");
   std::vector<std::unique_ptr<ObjectStore>> shards;
   for (int i = 0; i < config.shards; i++) {
     StoreConfig one = config;

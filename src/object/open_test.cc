@@ -19,8 +19,10 @@ TEST(Open, UnknownDriverNamesTheKnownOnes) {
 
 TEST(Open, Describe) {
   EXPECT_EQ((*openObjectStore({.bucket = "/x/objects/", .volumeName = "vol"}))->describe(), "file:///x/objects/vol/");
-  EXPECT_EQ((*openObjectStore({.bucket = "/x/s%d/", .shards = 3, .volumeName = "vol"}))->describe(), "shard3://file:///x/s0/vol/");
-  EXPECT_EQ((*openObjectStore({.bucket = "/x/o/", .volumeName = "vol", .encryptKeyPem = test::kRsaPem}))->describe(), "file:///x/o/vol/(encrypted)");
+  EXPECT_EQ((*openObjectStore({.bucket = "/x/s%d/", .shards = 3, .volumeName = "vol"}))->describe(),
+            "shard3://file:///x/s0/vol/");
+  EXPECT_EQ((*openObjectStore({.bucket = "/x/o/", .volumeName = "vol", .encryptKeyPem = test::kRsaPem}))->describe(),
+            "file:///x/o/vol/(encrypted)");
 }
 
 TEST(Open, BadSettings) {
@@ -36,7 +38,8 @@ TEST(Open, ShardBuckets) {
   EXPECT_EQ(*shardBucket("s%03d", 7), "s007");
   EXPECT_EQ(*shardBucket("s%3d", 7), "s  7");
   EXPECT_EQ(*shardBucket("100%%-%d", 7), "100%-7");
-  for (const char* bad : {"", "plain", "%", "x%", "%s", "%d%d", "%%d", "%99999999999999999999d", "%12"}) EXPECT_FALSE(shardBucket(bad, 1)) << bad;
+  for (const char* bad : {"", "plain", "%", "x%", "%s", "%d%d", "%%d", "%99999999999999999999d", "%12"})
+    EXPECT_FALSE(shardBucket(bad, 1)) << bad;
 }
 
 // Where JuiceFS 1.4.2 put these keys in a volume `shv` with three shards.
@@ -50,8 +53,10 @@ TEST(Open, ShardOfAKeyIsThatOfJuiceFs) {
 }
 
 TEST(Open, Metrics) {
-  auto& puts = metrics::histogram("object_request_durations_histogram_seconds", "", {}, {{"method", "PUT"}, {"storage_class", "STANDARD"}});
-  auto& deletes = metrics::histogram("object_request_durations_histogram_seconds", "", {}, {{"method", "DELETE"}, {"storage_class", ""}});
+  auto& puts = metrics::histogram("object_request_durations_histogram_seconds", "", {},
+                                  {{"method", "PUT"}, {"storage_class", "STANDARD"}});
+  auto& deletes =
+      metrics::histogram("object_request_durations_histogram_seconds", "", {}, {{"method", "DELETE"}, {"storage_class", ""}});
   auto store = *openObjectStore({.storage = "mem", .bucket = "open-test-metrics"});
   auto& putBytes = metrics::counter("object_request_data_bytes", "", {{"method", "PUT"}, {"storage_class", "STANDARD"}});
   auto& getBytes = metrics::counter("object_request_data_bytes", "", {{"method", "GET"}, {"storage_class", "STANDARD"}});

@@ -37,7 +37,7 @@ Status probeStore(ObjectStore& store) {
     result = probeOnce(store, key, data);
     if (result) break;
     LOG_WARN("the object storage {} fails its test: {}", store.describe(), result.text());
-    sleepMs(1000 * (1 + 3 * round));
+    if (round + 1 < kRounds) sleepMs(1000 * (1 + 3 * round));
   }
   // File-like stores keep the folder otherwise. It is not ours to complain about when others test at the same time.
   if (Status removed = store.remove(kFolder); !removed) LOG_DEBUG("remove {}: {}", kFolder, removed.text());

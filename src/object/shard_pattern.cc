@@ -17,7 +17,8 @@ Result<std::string> shardBucket(const std::string& pattern, int shard) {
     }
     const char fill = i < pattern.size() && pattern[i] == '0' ? '0' : ' ';
     size_t width = 0;
-    for (; i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9' && width < 100; i++) width = width * 10 + static_cast<size_t>(pattern[i] - '0');
+    for (; i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9' && width < 100; i++)
+      width = width * 10 + static_cast<size_t>(pattern[i] - '0');
     if (i >= pattern.size() || pattern[i] != 'd') return wrong();
     const std::string number = std::to_string(shard);
     if (number.size() < width) out.append(width - number.size(), fill);

@@ -24,7 +24,8 @@ void encryptBlock(const unsigned char in[kBlock], unsigned char out[kBlock], con
 
 // out = in xor the encrypted counters from `counter` on, whose last four bytes count. Many blocks a call: a call a block
 // would cost more than the cipher.
-void counterStream(const unsigned char* in, unsigned char* out, size_t blocks, const void* key, const unsigned char counter[kBlock]) {
+void counterStream(const unsigned char* in, unsigned char* out, size_t blocks, const void* key,
+                   const unsigned char counter[kBlock]) {
   constexpr size_t kAtOnce = 64;
   unsigned char stream[kAtOnce * kBlock];
   auto count = loadBig<uint32_t>(counter + 12);
@@ -49,8 +50,8 @@ class Sm4Gcm : public Aead {
 
   bool seal(const unsigned char* key, const unsigned char* nonce, std::string_view plain, unsigned char* out) const override {
     Pass pass(key, nonce);
-    if (!pass.gcm || CRYPTO_gcm128_encrypt_ctr32(pass.gcm.get(), reinterpret_cast<const unsigned char*>(plain.data()), out, plain.size(),
-                                                 counterStream) != 0) {
+    if (!pass.gcm || CRYPTO_gcm128_encrypt_ctr32(pass.gcm.get(), reinterpret_cast<const unsigned char*>(plain.data()), out,
+                                                 plain.size(), counterStream) != 0) {
       return false;
     }
     CRYPTO_gcm128_tag(pass.gcm.get(), out + plain.size(), kTagBytes);

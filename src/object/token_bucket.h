@@ -13,12 +13,12 @@ class TokenBucket {
   void setLimit(int64_t limitBps, int64_t nowNanos);
   // Takes `bytes` and returns the nanoseconds that the caller has to wait before it uses them.
   int64_t reserve(uint64_t bytes, int64_t nowNanos);
-  void giveBack(uint64_t bytes);   // reserved, but not used
-  void take(uint64_t bytes);       // reserve, and wait
+  void giveBack(uint64_t bytes);  // reserved, but not used
+  void take(uint64_t bytes);      // reserve, and wait
 
  private:
   std::mutex mu_;
-  double bytesPerNano_ = 0;        // 0: no limit
+  double bytesPerNano_ = 0;  // 0: no limit
   double burst_ = 0, available_ = 0;
   int64_t filledAt_ = 0;
 };

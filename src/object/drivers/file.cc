@@ -97,6 +97,7 @@ class FileObjectStore : public ObjectStore {
     TRY_ASSIGN(const std::string path, pathOf(key));
     File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.fd() < 0) return statusOfErrno(errno, "open " + path);
+    if (off > static_cast<uint64_t>(INT64_MAX) - out.size()) return size_t{0};  // past the end of any file
     size_t done = 0;
     while (done < out.size()) {
       const ssize_t n = pread(file.fd(), out.data() + done, out.size() - done, static_cast<off_t>(off + done));
@@ -146,7 +147,8 @@ class FileObjectStore : public ObjectStore {
     return info;
   }
 
-  Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) override {
+  Status list(std::string_view prefix, std::string_view startAfter,
+              const std::function<bool(const ObjectInfo&)>& visit) override {
     TRY(checkKey(prefix));
     return listTree(bucket_, prefix, startAfter, visit, kListBatch);
   }
@@ -170,8 +172,10 @@ class FileObjectStore : public ObjectStore {
       File file(open(temp->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       if (file.fd() >= 0) return file;
       error = errno;
-      if (error == ENOENT) TRY(makeFolders(path));
-      else if (error != EEXIST) break;
+      if (error == ENOENT)
+        TRY(makeFolders(path));
+      else if (error != EEXIST)
+        break;
     }
     return statusOfErrno(error, "open " + *temp);
   }

@@ -56,7 +56,8 @@ Sort sortOf(int folder, const dirent& entry) {
   if (entry.d_type == DT_REG) return Sort::file;
   if (entry.d_type == DT_DIR) return Sort::folder;
   struct stat st {};
-  if (entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN) return fstatat(folder, entry.d_name, &st, 0) == 0 ? sortOf(st.st_mode) : Sort::gone;
+  if (entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN)
+    return fstatat(folder, entry.d_name, &st, 0) == 0 ? sortOf(st.st_mode) : Sort::gone;
   return Sort::other;
 }
 
@@ -91,7 +92,8 @@ class Walk {
 };
 
 // The smallest `batch_` wanted names, in order. `more`: there are others behind them.
-Status Walk::readBatch(DIR* dir, const std::string& path, const Wanted& wanted, std::vector<std::string>* names, bool* more) const {
+Status Walk::readBatch(DIR* dir, const std::string& path, const Wanted& wanted, std::vector<std::string>* names,
+                       bool* more) const {
   rewinddir(dir);
   names->clear();
   *more = false;

@@ -32,11 +32,14 @@ class FileDriver : public testing::Test {
   Status put(std::string_view key, std::string_view bytes = "x") { return store_->put(key, std::as_bytes(std::span(bytes))); }
   Keys list(std::string_view prefix = "", std::string_view after = "", size_t batch = 1000) {
     Keys out;
-    const Status listed = listTree(folder_, prefix, after, [&](const ObjectInfo& info) {
-      EXPECT_EQ(info.isDir, info.key.back() == '/');
-      out.push_back(info.key);
-      return true;
-    }, batch);
+    const Status listed = listTree(
+        folder_, prefix, after,
+        [&](const ObjectInfo& info) {
+          EXPECT_EQ(info.isDir, info.key.back() == '/');
+          out.push_back(info.key);
+          return true;
+        },
+        batch);
     EXPECT_TRUE(listed) << listed.text();
     return out;
   }
@@ -75,7 +78,8 @@ TEST_F(FileDriver, LongNames) {
 }
 
 TEST_F(FileDriver, KeysThatLeaveTheBucketAreRefused) {
-  for (const std::string& key : {std::string("../x"), std::string("a/../../x"), std::string(".."), std::string("a/.."), std::string("a\0b", 3)}) {
+  for (const std::string& key :
+       {std::string("../x"), std::string("a/../../x"), std::string(".."), std::string("a/.."), std::string("a\0b", 3)}) {
     EXPECT_TRUE(put(key).is(Code::invalid)) << key;
     EXPECT_TRUE(store_->getAll(key).is(Code::invalid)) << key;
     EXPECT_TRUE(store_->head(key).is(Code::invalid)) << key;
@@ -117,7 +121,8 @@ TEST_F(FileDriver, BucketWithoutSlashIsABeginningOfNames) {
 
 // The folder is read again for every batch; nothing may be lost or told twice at the borders.
 TEST_F(FileDriver, ListInBatchesOfAnySize) {
-  for (int i = 0; i < 40; i++) ASSERT_TRUE(put("d" + std::to_string(i % 7) + (i % 2 ? "/" : ".x/") + std::to_string(i * 7919 % 101)));
+  for (int i = 0; i < 40; i++)
+    ASSERT_TRUE(put("d" + std::to_string(i % 7) + (i % 2 ? "/" : ".x/") + std::to_string(i * 7919 % 101)));
   for (const char* key : {"a", "z", "d1.a", "d1-", "d10"}) ASSERT_TRUE(put(key));
   const Keys all = list();
   EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
@@ -145,7 +150,8 @@ TEST_F(FileDriver, ListSkipsWhatIsNoObject) {
   std::ofstream(folder_ + "elsewhere/e") << "123";
   fs::create_directory_symlink("../elsewhere", folder_ + "a/there");
   // Links to files and folders are what they lead to; "a/up/a" is told, but not entered again.
-  EXPECT_EQ(list("a/"), (Keys{"a/file", "a/link", "a/there/", "a/there/e", "a/up/", "a/up/a/", "a/up/elsewhere/", "a/up/elsewhere/e"}));
+  EXPECT_EQ(list("a/"),
+            (Keys{"a/file", "a/link", "a/there/", "a/there/e", "a/up/", "a/up/a/", "a/up/elsewhere/", "a/up/elsewhere/e"}));
 }
 
 TEST_F(FileDriver, ListDoesNotHideFoldersThatItMayNotRead) {

@@ -70,7 +70,8 @@ class MemObjectStore : public ObjectStore {
     return info(std::string(key), *object);
   }
 
-  Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) override {
+  Status list(std::string_view prefix, std::string_view startAfter,
+              const std::function<bool(const ObjectInfo&)>& visit) override {
     constexpr size_t kBatch = 1000;
     std::string after(startAfter);
     bool first = after.empty();  // nothing to be after: a key equal to the prefix counts

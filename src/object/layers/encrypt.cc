@@ -43,7 +43,7 @@ class EncryptLayer : public Layer {
   }
 
   Result<std::string> getAll(std::string_view key, uint64_t limit) override {
-    TRY_ASSIGN(const std::string envelope, below_->getAll(key, limit + encryptor_->overhead()));
+    TRY_ASSIGN(const std::string envelope, below_->getAll(key, std::min(limit, kWholeObjectLimit) + encryptor_->overhead()));
     return encryptor_->decrypt(envelope);
   }
 

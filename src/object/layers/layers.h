@@ -22,7 +22,8 @@ class Layer : public ObjectStore {
   Status put(std::string_view key, Bytes data, uint8_t tier) override { return below_->put(key, data, tier); }
   Status remove(std::string_view key) override { return below_->remove(key); }
   Result<ObjectInfo> head(std::string_view key) override { return below_->head(key); }
-  Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) override {
+  Status list(std::string_view prefix, std::string_view startAfter,
+              const std::function<bool(const ObjectInfo&)>& visit) override {
     return below_->list(prefix, startAfter, visit);
   }
   Result<std::string> getAll(std::string_view key, uint64_t limit) override { return below_->getAll(key, limit); }

@@ -16,13 +16,15 @@ struct MethodMetrics {
   MethodMetrics(const char* name, const char* storageClass)
       : method(name),
         durations(metrics::histogram("object_request_durations_histogram_seconds", "Object requests latency distributions.",
-                                     metrics::exponentialBuckets(0.01, 1.5, 25), {{"method", name}, {"storage_class", storageClass}})) {}
+                                     metrics::exponentialBuckets(0.01, 1.5, 25),
+                                     {{"method", name}, {"storage_class", storageClass}})) {}
   const char* const method;
   metrics::Histogram& durations;
 };
 
 metrics::Counter& bytesOf(const char* method) {
-  return metrics::counter("object_request_data_bytes", "Object requests size in bytes.", {{"method", method}, {"storage_class", kDefaultClass}});
+  return metrics::counter("object_request_data_bytes", "Object requests size in bytes.",
+                          {{"method", method}, {"storage_class", kDefaultClass}});
 }
 
 class MetricsLayer : public Layer {
@@ -77,6 +79,8 @@ class MetricsLayer : public Layer {
 
 }  // namespace
 
-std::unique_ptr<ObjectStore> addMetrics(std::unique_ptr<ObjectStore> below) { return std::make_unique<MetricsLayer>(std::move(below)); }
+std::unique_ptr<ObjectStore> addMetrics(std::unique_ptr<ObjectStore> below) {
+  return std::make_unique<MetricsLayer>(std::move(below));
+}
 
 }  // namespace aquifer::object

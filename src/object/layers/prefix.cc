@@ -19,7 +19,8 @@ class PrefixLayer : public Layer {
     return bare(std::move(info));
   }
 
-  Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) override {
+  Status list(std::string_view prefix, std::string_view startAfter,
+              const std::function<bool(const ObjectInfo&)>& visit) override {
     return below_->list(full(prefix), startAfter.empty() ? std::string() : full(startAfter), [&](const ObjectInfo& info) {
       // The folder that the prefix itself names has no key of ours.
       return info.key.size() <= prefix_.size() || visit(bare(info));

@@ -17,7 +17,8 @@ uint32_t fnv1a32(std::string_view text) {
 // One shard's part of a listing, a page at a time, so that the merge can pull from it.
 class Pages {
  public:
-  Pages(ObjectStore& store, std::string_view prefix, std::string_view startAfter) : store_(store), prefix_(prefix), after_(startAfter) {}
+  Pages(ObjectStore& store, std::string_view prefix, std::string_view startAfter)
+      : store_(store), prefix_(prefix), after_(startAfter) {}
 
   // The next object, or nullptr at the end.
   Result<const ObjectInfo*> peek() {
@@ -70,7 +71,8 @@ class ShardLayer : public ObjectStore {
   Result<ObjectInfo> head(std::string_view key) override { return of(key).head(key); }
   Result<std::string> getAll(std::string_view key, uint64_t limit) override { return of(key).getAll(key, limit); }
 
-  Status list(std::string_view prefix, std::string_view startAfter, const std::function<bool(const ObjectInfo&)>& visit) override {
+  Status list(std::string_view prefix, std::string_view startAfter,
+              const std::function<bool(const ObjectInfo&)>& visit) override {
     struct Head {
       const ObjectInfo* info;
       Pages* pages;
@@ -96,8 +98,10 @@ class ShardLayer : public ObjectStore {
       }
       head.pages->pop();
       TRY_ASSIGN(head.info, head.pages->peek());
-      if (head.info) std::push_heap(heap.begin(), heap.end(), later);
-      else heap.pop_back();
+      if (head.info)
+        std::push_heap(heap.begin(), heap.end(), later);
+      else
+        heap.pop_back();
     }
     return {};
   }
