@@ -98,8 +98,8 @@ Status Charge::dir(MetaTxn& tx, Ino dir, const DirStat& delta, bool check) {
 Status Charge::parents(MetaTxn& tx, Ino ino, const Attr& attr, int64_t length, int64_t space) {
   if (length == 0 && space == 0) return {};
   if (!meta_.formatNow()->dirStats && !meta_.quotas_.anyDir()) return {};
+  if (attr.nlink == 0) return {};  // kept open without a name: no directory counts it any more
   if (attr.parent != 0) return dir(tx, attr.parent, {length, space, 0});
-  if (attr.nlink == 0) return {};  // kept open without a name
   TRY_ASSIGN(auto counts, meta_.parentCounts(tx, ino));
   for (auto& [parent, count] : counts) TRY(dir(tx, parent, {length * count, space * count, 0}));
   return {};

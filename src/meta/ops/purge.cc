@@ -48,29 +48,36 @@ void MetaImpl::deleteSliceLater(SliceId id, uint32_t size) {
 }
 
 Status MetaImpl::purgeChunk(Ino ino, uint32_t index) {
-  for (bool more = true; more;) {
+  for (size_t left = 1; left > 0;) {
     std::vector<std::pair<SliceId, uint32_t>> unused;
-    TRY(txn("purgeChunk", [&](MetaTxn& tx) -> Status {
-      unused.clear();
-      more = false;
-      TRY_ASSIGN(auto stored, tx.find<SliceList>(key::chunk(ino, index)));
-      if (!stored) return {};
-      auto& records = *stored;
-      for (size_t n = 0; n < kRecordsAtOnce && !records.empty(); n++) {
-        auto last = records.back();
-        records.pop_back();
-        TRY_ASSIGN(bool none, addSliceRef(tx, last.id, last.size, -1));
-        if (none) unused.emplace_back(last.id, last.size);
-      }
-      more = !records.empty();
-      if (more) {
-        tx.put(key::chunk(ino, index), std::move(records));
-      } else {
-        tx.erase(key::chunk(ino, index));
-        if (logging()) log(tx, changelog::delChunk(ino, index));
-      }
-      return {};
-    }));
+    TRY(txn(
+        "purgeChunk",
+        [&](MetaTxn& tx) -> Status {
+          unused.clear();
+          left = 0;
+          TRY_ASSIGN(auto stored, tx.find<SliceList>(key::chunk(ino, index)));
+          if (!stored) return {};
+          auto& records = *stored;
+          for (size_t n = 0; n < kRecordsAtOnce && !records.empty(); n++) {
+            auto last = records.back();
+            records.pop_back();
+            TRY_ASSIGN(bool none, addSliceRef(tx, last.id, last.size, -1));
+            if (none) unused.emplace_back(last.id, last.size);
+          }
+          left = records.size();
+          if (left > 0) {
+            tx.put(key::chunk(ino, index), std::move(records));
+          } else {
+            tx.erase(key::chunk(ino, index));
+            if (logging()) log(tx, changelog::delChunk(ino, index));
+          }
+          return {};
+        },
+        // Nobody adds to the chunks of a deleted file, so its length tells.
+        [&](MetaTxn& tx) -> Result<bool> {
+          TRY_ASSIGN(auto stored, tx.find<SliceList>(key::chunk(ino, index)));
+          return (stored ? stored->size() : 0) <= left;
+        }));
     for (auto& [id, size] : unused) {
       if (quitting_.load(std::memory_order_acquire)) return {};
       if (auto s = deleteSlice(id, size); !s) LOG_WARN("delete slice {} ({} bytes): {}", id, size, s.text());
