@@ -8,6 +8,13 @@
 
 namespace aquifer::chunk {
 
+namespace {
+
+constexpr int kPoints = 100, kRounds = 5;
+constexpr double kDamping = 0.75;
+
+}  // namespace
+
 uint32_t murmur3(std::string_view bytes) {
   constexpr uint32_t c1 = 0xcc9e2d51, c2 = 0x1b873593;
   uint32_t h = 0;
@@ -38,21 +45,28 @@ uint32_t fnv1(std::string_view bytes) {
   return h;
 }
 
-HashRing::HashRing(std::vector<std::string> ids) : ids_(std::move(ids)), counts_(ids_.size(), 100) {
+HashRing::HashRing(std::vector<std::string> ids) : ids_(std::move(ids)), counts_(ids_.size(), kPoints) {
   build();
   if (ids_.size() < 2) return;
-  // With a hundred points the shares of the circle differ by a tenth: give each id points for what it lacks, once.
-  std::vector<double> share(ids_.size(), 0);
-  for (size_t i = 0; i < ring_.size(); ++i) {
-    const uint32_t before = ring_[(i + ring_.size() - 1) % ring_.size()].first;
-    share[ring_[i].second] += static_cast<double>(static_cast<uint32_t>(ring_[i].first - before));
+  // With a hundred points each the shares of the circle differ by a tenth or more. Five rounds bring them closer: each gives an
+  // id three quarters of the points that it seems to lack, and a lack of exactly one point is left alone. All clients do the
+  // same rounds in floating point, so the arithmetic is part of the format.
+  const double expect = static_cast<double>(kPoints) / static_cast<double>(kPoints * ids_.size());
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<uint64_t> arc(ids_.size(), 0);
+    for (size_t i = 0; i < ring_.size(); ++i)
+      arc[ring_[i].second] += i ? ring_[i].first - ring_[i - 1].first : ring_[i].first + (uint64_t{1} << 32) - ring_.back().first;
+    bool changed = false;
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      const double actual = static_cast<double>(arc[i]) / 4294967296.0;
+      const int adjust = static_cast<int>(static_cast<double>(counts_[i]) * (expect - actual) / expect * kDamping);
+      if (adjust == 1) continue;
+      counts_[i] += adjust;
+      changed = true;
+    }
+    if (!changed) return;
+    build();
   }
-  const double expect = 1.0 / static_cast<double>(ids_.size());
-  for (size_t i = 0; i < ids_.size(); ++i) {
-    const double actual = share[i] / 4294967296.0;
-    counts_[i] = std::max(1, 100 + static_cast<int>(100 * (expect - actual) / expect));
-  }
-  build();
 }
 
 void HashRing::build() {
