@@ -14,6 +14,8 @@ namespace aquifer::meta::sql {
 
 namespace {
 
+constexpr int kShmRegion = 32768;  // SQLite maps its shared index in pieces of this size
+
 // Waits for other processes: short sleeps first, since their transactions are short, never longer than 10 ms, so that we do not
 // miss the gaps that a busy writer leaves.
 int onBusy(void* timeoutMs, int calls) {
@@ -90,6 +92,7 @@ SqliteConnection::SqliteConnection(sqlite3* db, std::string path) : db_(db), pat
 
 SqliteConnection::~SqliteConnection() {
   dropStatements();
+  for (auto& statement : controls_) statement.reset();
   sqlite3_close_v2(db_);
 }
 
@@ -156,6 +159,17 @@ void SqliteConnection::release(int id, Statement* statement) {
 
 int64_t SqliteConnection::changedRows() { return sqlite3_changes64(db_); }
 
+Status SqliteConnection::control(Control what) {
+  static const std::string kTexts[] = {"BEGIN", "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"};
+  auto& statement = controls_[static_cast<size_t>(what)];
+  if (!statement) {
+    TRY_ASSIGN(statement, prepare(kTexts[static_cast<size_t>(what)]));
+  }
+  auto done = statement->step();
+  statement->reset();
+  return done.status();
+}
+
 Status SqliteConnection::exec(const std::string& text) {
   int rc = sqlite3_exec(db_, text.c_str(), nullptr, nullptr, nullptr);
   return rc == SQLITE_OK ? Status() : error(rc);
@@ -183,6 +197,21 @@ Result<std::vector<std::string>> SqliteConnection::queryTexts(const std::string&
 }
 
 void SqliteConnection::dropStatements() { idle_.clear(); }
+
+uint64_t SqliteConnection::walChange() {
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods) return 0;
+  if (file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return 0;
+  void volatile* region = nullptr;
+  if (file->pMethods->xShmMap(file, 0, kShmRegion, 0, &region) != SQLITE_OK || !region) return 0;
+  // The header of the index (SQLite's file format, section "WAL-index"): a counter of changes, the number of frames, and the
+  // checksum of the last frame, which differs even where the counter starts again.
+  auto word = [&](size_t offset) {
+    return __atomic_load_n(reinterpret_cast<const volatile uint32_t*>(static_cast<const volatile char*>(region) + offset), __ATOMIC_ACQUIRE);
+  };
+  uint64_t change = word(8), frames = word(16), checksum = word(24);
+  return (change << 32 ^ frames << 20 ^ checksum) | uint64_t{1} << 63;
+}
 
 bool SqliteConnection::inTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
 

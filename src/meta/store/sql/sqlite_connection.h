@@ -1,6 +1,7 @@
 // One SQLite connection: opening, prepared statements kept by id, errors as Status. One thread at a time.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ class SqliteConnection : public Connection {
   void release(int id, Statement* statement) override;
   int64_t changedRows() override;
 
+  enum class Control : int { begin, beginImmediate, commit, rollback };
+  Status control(Control what);
   // For text that is not worth keeping prepared.
   Status exec(const std::string& text);
   Result<int64_t> queryInt(const std::string& text);
@@ -40,6 +43,9 @@ class SqliteConnection : public Connection {
   // Forget prepared statements, after the layout has changed.
   void dropStatements();
   bool inTransaction() const;
+  // A number that differs after every commit of any connection, read from the shared index of the -wal without a system call;
+  // 0 if the database is not in WAL mode.
+  uint64_t walChange();
   sqlite3* handle() { return db_; }
   const std::string& path() const { return path_; }
   // A result code of SQLite as a Status that names the database.
@@ -54,6 +60,7 @@ class SqliteConnection : public Connection {
   std::string path_;
   std::vector<std::vector<std::unique_ptr<Prepared>>> idle_;  // by statement id
   std::vector<std::unique_ptr<Prepared>> busy_;               // checked out; few at a time
+  std::array<std::unique_ptr<Prepared>, 4> controls_;
 };
 
 // The tables below `prefix` and their columns.

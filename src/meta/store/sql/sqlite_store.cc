@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "meta/store/sql/checkpointer.h"
 #include "meta/store/sql/commit_queue.h"
 #include "meta/store/sql/sql_txn.h"
 #include "meta/store/sql/sqlite_pool.h"
@@ -25,10 +26,12 @@ constexpr size_t kMaxGroup = 64;
 // A group ends early when its bodies took this long, so that a slow one delays the others by no more than its own time.
 constexpr int64_t kMaxGroupNanos = 10'000'000;
 
+using Control = SqliteConnection::Control;
+
 class SqliteStore : public MetaStore {
  public:
   static Result<std::unique_ptr<MetaStore>> open(const SqliteAddress& address, const StoreOptions& options);
-  SqliteStore(SqliteAddress address, SqliteOpen how, const StoreOptions& options);
+  SqliteStore(SqliteAddress address, const SqliteOpen& how, const StoreOptions& options);
   ~SqliteStore() override;
 
   const StoreTraits& traits() const override { return traits_; }
@@ -62,14 +65,16 @@ class SqliteStore : public MetaStore {
   std::mutex watcherMu_;
   GroupVerbs group_;
   CommitQueue queue_;
+  Checkpointer checkpointer_;
   std::atomic<bool> directorySynced_{false};
 };
 
-SqliteStore::SqliteStore(SqliteAddress address, SqliteOpen how, const StoreOptions& options)
+SqliteStore::SqliteStore(SqliteAddress address, const SqliteOpen& how, const StoreOptions& options)
     : address_(std::move(address)),
       options_(options),
-      pool_(std::move(how), address_.tablePrefix, kReaders),
-      queue_([this](auto& batch) { return executeGroup(batch); }, kMaxGroup) {
+      pool_(how, address_.tablePrefix, kReaders),
+      queue_([this](auto& batch) { return executeGroup(batch); }, kMaxGroup),
+      checkpointer_(how, [this](auto& work) { queue_.alone(work); }) {
   traits_.name = "sqlite3";
   traits_.parentsFromDentries = true;
   traits_.embedded = true;
@@ -96,7 +101,8 @@ Status SqliteStore::start() {
     TRY_ASSIGN(journal, writer_->db->queryText("PRAGMA journal_mode=WAL"));
     if (journal != "wal") LOG_WARN("{}: journal mode stays {}", address_.path, journal);
   }
-  return writer_->db->exec(fmt::format("PRAGMA synchronous={}; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864",
+  checkpointer_.watch(*writer_->db);
+  return writer_->db->exec(fmt::format("PRAGMA synchronous={}; PRAGMA journal_size_limit=67108864",
                                        journal == "wal" ? "NORMAL" : "FULL"));
 }
 
@@ -108,12 +114,12 @@ Status SqliteStore::run(const TxnBody& body, const TxnOptions& options) {
 
 Status SqliteStore::read(const TxnBody& body) {
   TRY_ASSIGN(auto slot, pool_.take());
-  TRY(slot->db->exec("BEGIN"));
+  TRY(slot->db->control(Control::begin));
   GroupVerbs none;
   SqlTxn txn(*slot->mapping, none);
   auto status = runBody(body, txn);
-  if (auto end = slot->db->exec("COMMIT"); !end && status) status = end;
-  if (slot->db->inTransaction()) static_cast<void>(slot->db->exec("ROLLBACK"));
+  if (auto end = slot->db->control(Control::commit); !end && status) status = end;
+  if (slot->db->inTransaction()) static_cast<void>(slot->db->control(Control::rollback));
   if (!txn.writes().empty()) return Status(Code::invalid, "a read-only transaction wrote");
   return explain(*slot, std::move(status));
 }
@@ -131,7 +137,7 @@ size_t SqliteStore::executeGroup(std::vector<CommitQueue::Member*>& batch) {
     return batch.size();
   };
   if (auto s = pool_.refresh(*writer_); !s) return failAll(s);
-  if (auto s = writer_->db->exec("BEGIN IMMEDIATE"); !s) return failAll(s);
+  if (auto s = writer_->db->control(Control::beginImmediate); !s) return failAll(s);
   size_t decided = 0;
   auto status = runMembers(batch, &decided);
   if (status) {
@@ -165,7 +171,7 @@ Status SqliteStore::runMembers(std::vector<CommitQueue::Member*>& batch, size_t*
 }
 
 Status SqliteStore::finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided) {
-  if (auto s = writer_->db->exec("COMMIT"); !s) return rollback(std::move(s));
+  if (auto s = writer_->db->control(Control::commit); !s) return rollback(std::move(s));
   bool powerSafe = options_.powerSafeCommits;
   for (size_t i = 0; i < decided; ++i) powerSafe |= batch[i]->options.powerSafe;
   if (!powerSafe) return {};
@@ -184,7 +190,7 @@ Status SqliteStore::rollback(Status why) {
   group_.clear();
   // SQLite has rolled back by itself after some errors.
   if (writer_->db->inTransaction())
-    if (auto s = writer_->db->exec("ROLLBACK"); !s) LOG_WARN("rollback: {}", s.text());
+    if (auto s = writer_->db->control(Control::rollback); !s) LOG_WARN("rollback: {}", s.text());
   return why;
 }
 
@@ -192,10 +198,10 @@ Status SqliteStore::withWriter(const std::function<Status(SqlitePool::Slot&)>& w
   if (options_.readOnly) return Status(Code::readOnly, "the metadata store is opened read-only");
   Status status;
   queue_.alone([&] {
-    status = writer_->db->exec("BEGIN IMMEDIATE");
+    status = writer_->db->control(Control::beginImmediate);
     if (!status) return;
     status = work(*writer_);
-    if (status) status = writer_->db->exec("COMMIT");
+    if (status) status = writer_->db->control(Control::commit);
     if (!status) status = rollback(std::move(status));
     if (auto s = pool_.reload(*writer_); !s && status) status = s;
   });
@@ -263,6 +269,7 @@ uint64_t SqliteStore::changeCounter() {
     if (!slot) return 0;
     watcher_ = std::move(*slot);
   }
+  if (auto change = watcher_->db->walChange(); change != 0) return change;
   auto version = watcher_->db->queryInt("PRAGMA data_version");
   return version ? static_cast<uint64_t>(*version) : 0;
 }

@@ -3,11 +3,15 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "meta/store/registry.h"
+#include "meta/store/sql/statements.h"
 #include "meta/store/with_txn.h"
 
 namespace aquifer::meta {
@@ -154,6 +158,360 @@ TEST_F(SqliteStoreTest, CreateLikeTransaction) {
   }).isOk());
   EXPECT_EQ(std::vector<std::string>{"4096|1"}, query("SELECT used_space, used_inodes FROM jfs_dir_stats WHERE inode=1"));
   EXPECT_EQ(std::vector<std::string>{"-2000001|999"}, query("SELECT mtime, mtimensec FROM jfs_node WHERE inode=2"));
+}
+
+TEST_F(SqliteStoreTest, ChunksStayBlobsAndAreReadWhereTheyAreText) {
+  auto store = formatted();
+  // What the Go client leaves: the concatenation operator makes TEXT with zero bytes inside.
+  exec("INSERT INTO jfs_chunk (inode, indx, slices) VALUES (5, 0, zeroblob(24))");
+  exec("UPDATE jfs_chunk SET slices = slices || x'0000000100000000000000FF000000410000000000000041'");
+  ASSERT_EQ(std::vector<std::string>{"text"}, query("SELECT typeof(slices) FROM jfs_chunk"));
+  SliceList expected{{}, {1, 0xFF, 0x41, 0, 0x41}};
+  uint32_t records = 0;
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
+    EXPECT_EQ(expected, seen);
+    t.appendSlice(5, 0, {4, 5, 6, 0, 6}, &records);
+    return {};
+  }).isOk());
+  EXPECT_EQ(3u, records);
+  expected.push_back({4, 5, 6, 0, 6});
+  ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
+    EXPECT_EQ(expected, seen);
+    return {};
+  }).isOk());
+  EXPECT_EQ(std::vector<std::string>{"blob|72"}, query("SELECT typeof(slices), length(slices) FROM jfs_chunk"));
+}
+
+TEST_F(SqliteStoreTest, DamagedSliceListIsCorrupt) {
+  auto store = formatted();
+  exec("INSERT INTO jfs_chunk (inode, indx, slices) VALUES (5, 0, zeroblob(23))");
+  EXPECT_EQ(Code::corrupt, read(*store, [&](MetaTxn& t) -> Status { return t.get(key::chunk(5, 0)).status(); }).code());
+}
+
+// A volume of release 1.0: no nanoseconds, no ACL, no tier, no newer tables, sessions in the old table.
+TEST_F(SqliteStoreTest, OldVolumesAreReadAndUpgraded) {
+  exec("CREATE TABLE `jfs_setting` (`name` TEXT PRIMARY KEY NOT NULL, `value` TEXT NOT NULL);"
+       "CREATE TABLE `jfs_counter` (`name` TEXT PRIMARY KEY NOT NULL, `value` INTEGER NOT NULL);"
+       "CREATE TABLE `jfs_edge` (`id` INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, `parent` INTEGER NOT NULL, `name` BLOB NOT NULL, "
+       "`inode` INTEGER NOT NULL, `type` INTEGER NOT NULL);"
+       "CREATE UNIQUE INDEX `UQE_jfs_edge_edge` ON `jfs_edge` (`parent`,`name`);"
+       "CREATE TABLE `jfs_node` (`inode` INTEGER PRIMARY KEY NOT NULL, `type` INTEGER NOT NULL, `flags` INTEGER NOT NULL, "
+       "`mode` INTEGER NOT NULL, `uid` INTEGER NOT NULL, `gid` INTEGER NOT NULL, `atime` INTEGER NOT NULL, `mtime` INTEGER NOT NULL, "
+       "`ctime` INTEGER NOT NULL, `nlink` INTEGER NOT NULL, `length` INTEGER NOT NULL, `rdev` INTEGER NULL, `parent` INTEGER NULL);"
+       "CREATE TABLE `jfs_session` (`sid` INTEGER PRIMARY KEY NOT NULL, `heartbeat` INTEGER NOT NULL, `info` BLOB NULL);"
+       "INSERT INTO jfs_setting VALUES ('format', '{}');"
+       "INSERT INTO jfs_node VALUES (2, 1, 0, 420, 1, 2, 1000001, -1, 3, 1, 10, NULL, NULL);"
+       "INSERT INTO jfs_edge VALUES (1, 1, 'old', 2, 1);"
+       "INSERT INTO jfs_session VALUES (3, 1600000000, NULL);");
+  auto store = open({});
+  auto check = [&] {
+    ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+      TRY_ASSIGN(auto entry, t.lookup(1, "old"));
+      EXPECT_FALSE(entry) << "the name is TEXT, which no client writes";
+      TRY_ASSIGN(auto attr, t.node(2));
+      EXPECT_EQ((Time{1, 1000}), attr.atime);
+      EXPECT_EQ((Time{-1, 999'999'000}), attr.mtime);
+      EXPECT_EQ(0u, attr.parent);
+      EXPECT_EQ(0u, attr.accessAcl);
+      for (auto& key : {key::dirStat(1), key::dirQuota(1), key::detached(1), key::acl(1), key::flock(1), key::symlink(1), key::userQuota(0)}) {
+        TRY_ASSIGN(auto value, t.get(key));
+        EXPECT_FALSE(value);
+      }
+      TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(3)));
+      EXPECT_EQ((SessionRecord{1'600'000'000, "", true}), session);
+      size_t sessions = 0;
+      TRY(t.list({Kind::session}, [&](const Key& key, const Value& value) {
+        EXPECT_EQ(3u, key.id);
+        EXPECT_TRUE(std::get<SessionRecord>(value).legacy);
+        ++sessions;
+        return true;
+      }));
+      EXPECT_EQ(1u, sessions);
+      return {};
+    }).isOk());
+  };
+  check();
+  // Before the upgrade, verbs on records that cannot be there are harmless.
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    t.addDirStat(1, {1, 1, 1});
+    t.touch(2, {-5, 0}, 0);
+    return {};
+  }).isOk());
+  ASSERT_TRUE(store->prepareSchema(false).isOk());
+  check();
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto attr, t.node(2));
+    attr.mtime = {7, 123'456'789};
+    attr.tier = 2;
+    t.put(key::node(2), attr);
+    t.put(key::session(3), SessionRecord{1'700'000'000, "{}", false});
+    return {};
+  }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"7123456|789|2"}), query("SELECT mtime, mtimensec, tier_id FROM jfs_node"));
+  EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_session"));
+  EXPECT_EQ((std::vector<std::string>{"INTEGER|0|1", "INTEGER|NULL|0"}),
+            query("SELECT type, dflt_value, \"notnull\" FROM pragma_table_info('jfs_node') WHERE name IN ('mtimensec','tier_id')"));
+}
+
+TEST_F(SqliteStoreTest, NullColumnsReadAsZero) {
+  auto store = formatted();
+  exec("INSERT INTO jfs_node (inode,type,flags,mode,uid,gid,atime,mtime,ctime,nlink,length) VALUES (9,1,0,0,0,0,0,0,0,1,0)");
+  exec("INSERT INTO jfs_session2 VALUES (1, 2, NULL)");
+  exec("INSERT INTO jfs_acl (id, owner, \"group\", mask, other) VALUES (1, 6, 4, 65535, 0)");
+  ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto attr, t.node(9));
+    EXPECT_EQ(0u, attr.parent + attr.rdev + attr.tier + attr.defaultAcl);
+    TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(1)));
+    EXPECT_EQ((SessionRecord{2, "", false}), session);
+    TRY_ASSIGN(auto rule, t.find<AclRule>(key::acl(1)));
+    EXPECT_EQ((AclRule{6, 4, AclRule::kAbsent, 0, {}, {}}), rule);
+    return {};
+  }).isOk());
+}
+
+TEST_F(SqliteStoreTest, LockRowsAreThoseOfTheGoClient) {
+  auto store = formatted();
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    t.put(key::flock(5), FlockTable{{1, 0xF000'0000'0000'0001ull, 'W'}, {2, 7, 'R'}});
+    t.put(key::plock(5), PlockTable{{1, 9, {{1, 42, 0, UINT64_MAX}}}});
+    return {};
+  }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"5|1|-1152921504606846975|87", "5|2|7|82"}),
+            query("SELECT inode, sid, owner, ltype FROM jfs_flock ORDER BY sid"));
+  EXPECT_EQ((std::vector<std::string>{"000000010000002A0000000000000000FFFFFFFFFFFFFFFF"}), query("SELECT hex(records) FROM jfs_plock"));
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    t.put(key::flock(5), FlockTable{});
+    t.erase(key::plock(5));
+    return {};
+  }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"0", "0"}), query("SELECT count(*) FROM jfs_flock UNION ALL SELECT count(*) FROM jfs_plock"));
+}
+
+TEST_F(SqliteStoreTest, RuleIdsComeFromTheTablesSequence) {
+  auto store = formatted();
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    t.add(key::counter(counter::kAclMaxId), 3);
+    return {};
+  }).isOk());
+  exec("INSERT INTO jfs_acl (owner) VALUES (7)");  // as the Go client does
+  EXPECT_EQ((std::vector<std::string>{"4"}), query("SELECT id FROM jfs_acl"));
+  ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto last, t.find<int64_t>(key::counter(counter::kAclMaxId)));
+    EXPECT_EQ(4, last);
+    return {};
+  }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_counter"));
+}
+
+TEST_F(SqliteStoreTest, AMissingReferenceStaysMissing) {
+  auto store = formatted();
+  ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+    t.add(key::sliceRef(4, 4096), 1);
+    TRY_ASSIGN(auto seen, t.get(key::sliceRef(4, 4096)));
+    EXPECT_FALSE(seen);
+    return {};
+  }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_chunk_ref"));
+}
+
+TEST_F(SqliteStoreTest, TableNamesFollowThePrefixOption) {
+  path_ += "?table_prefix=team1&cache=shared";
+  auto store = open();
+  ASSERT_TRUE(store->prepareSchema(true).isOk());
+  path_ = dir_ + "/meta.db";
+  EXPECT_EQ((std::vector<std::string>{"21", "0"}), query("SELECT count(*) FROM sqlite_master WHERE type='table' AND name LIKE 'jfs\\_team1\\_%' ESCAPE '\\' "
+                                                        "UNION ALL SELECT count(*) FROM sqlite_master WHERE name='jfs_node'"));
+}
+
+TEST_F(SqliteStoreTest, RefusesWhatIsNoDatabaseAndSaysWhich) {
+  auto codeOf = [&](const StoreOptions& options) {
+    auto store = openStore("sqlite3://" + path_, options);
+    if (store) return Code::ok;
+    EXPECT_NE(std::string::npos, store.status().text().find(path_)) << store.status().text();
+    return store.code();
+  };
+  EXPECT_EQ(Code::notFormatted, codeOf({}));
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "asking must not create it";
+  std::ofstream(path_) << std::string(8192, 'x');
+  EXPECT_EQ(Code::corrupt, codeOf({}));
+  EXPECT_EQ(Code::corrupt, codeOf({.readOnly = true}));
+  path_ = dir_ + "/nowhere/meta.db";
+  EXPECT_EQ(Code::config, codeOf({.create = true}));
+  EXPECT_EQ(Code::notFormatted, codeOf({}));
+  path_ = dir_;
+  EXPECT_EQ(Code::config, codeOf({}));
+  EXPECT_EQ(Code::config, openStore("sqlite3://", {}).code());
+  EXPECT_EQ(Code::config, openStore("sqlite3://x?_journal=MEMORY", {}).code());
+  EXPECT_EQ(Code::config, openStore("sqlite3://x?table_prefix=a'b", {}).code());
+}
+
+TEST_F(SqliteStoreTest, DamagedPagesAreCorrupt) {
+  {
+    auto store = formatted();
+    ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
+      for (Ino i = 1; i < 60; ++i) t.put(key::node(i), Attr{});
+      return {};
+    }).isOk());
+  }
+  auto page = std::stoul(query("SELECT rootpage FROM sqlite_master WHERE name='jfs_node'").front());
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>((page - 1) * 4096));
+    file << std::string(4096, '\xee');
+  }
+  auto store = open({});
+  auto s = read(*store, [&](MetaTxn& t) -> Status { return t.node(5).status(); });
+  EXPECT_EQ(Code::corrupt, s.code()) << s.text();
+  EXPECT_NE(std::string::npos, s.text().find(path_));
+}
+
+TEST_F(SqliteStoreTest, UnformattedAndFormattedByAnotherMeanwhile) {
+  exec("CREATE TABLE unrelated (x)");
+  auto store = open({});
+  EXPECT_FALSE(*store->isEmpty());
+  EXPECT_EQ(Code::notFormatted, store->prepareSchema(false).code());
+  auto hasSetting = [&] {
+    bool found = false;
+    EXPECT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+      TRY_ASSIGN(auto value, t.get(key::setting()));
+      found = value.has_value();
+      return {};
+    }).isOk());
+    return found;
+  };
+  EXPECT_FALSE(hasSetting());
+  auto other = formatted();
+  ASSERT_TRUE(write(*other, [](MetaTxn& t) -> Status {
+    t.put(key::setting(), std::string("{}"));
+    return {};
+  }).isOk());
+  EXPECT_TRUE(hasSetting());
+  ASSERT_TRUE(other->drop().isOk());
+  EXPECT_FALSE(hasSetting());
+}
+
+TEST_F(SqliteStoreTest, ReadOnlyStoresReadAndLeaveNothingBehind) {
+  formatted();
+  auto files = [&] {
+    std::vector<std::string> out;
+    for (auto& f : std::filesystem::directory_iterator(dir_)) out.push_back(f.path().filename());
+    return out;
+  };
+  EXPECT_EQ(std::vector<std::string>{"meta.db"}, files());
+  {
+    auto store = open({.readOnly = true});
+    EXPECT_TRUE(read(*store, [](MetaTxn& t) -> Status { return t.get(key::setting()).status(); }).isOk());
+    EXPECT_EQ(Code::readOnly, write(*store, [](MetaTxn& t) -> Status {
+      t.add(key::counter("x"), 1);
+      return {};
+    }).code());
+    EXPECT_EQ(Code::readOnly, store->prepareSchema(true).code());
+    EXPECT_EQ(Code::readOnly, store->drop().code());
+  }
+  EXPECT_EQ(std::vector<std::string>{"meta.db"}, files());
+}
+
+TEST_F(SqliteStoreTest, ATransactionInsideATransactionIsRefused) {
+  auto store = formatted();
+  EXPECT_TRUE(write(*store, [&](MetaTxn&) -> Status {
+    EXPECT_EQ(Code::deadlock, store->run([](MetaTxn&) { return Status(); }, {}).code());
+    EXPECT_TRUE(store->run([](MetaTxn& t) { return t.get(key::setting()).status(); }, {.readOnly = true}).isOk());
+    return {};
+  }).isOk());
+}
+
+TEST_F(SqliteStoreTest, WaitsForAnotherWriter) {
+  auto store = formatted();
+  sqlite3* other = nullptr;
+  ASSERT_EQ(SQLITE_OK, sqlite3_open(path_.c_str(), &other));
+  ASSERT_EQ(SQLITE_OK, sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr));
+  std::atomic<bool> committed{false};
+  std::thread writer([&] {
+    EXPECT_TRUE(write(*store, [](MetaTxn& t) -> Status {
+      t.add(key::counter("x"), 1);
+      return {};
+    }).isOk());
+    committed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(committed);
+  // Readers are not in anybody's way.
+  EXPECT_TRUE(read(*store, [](MetaTxn& t) -> Status { return t.get(key::counter("x")).status(); }).isOk());
+  ASSERT_EQ(SQLITE_OK, sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr));
+  writer.join();
+  sqlite3_close(other);
+  EXPECT_EQ((std::vector<std::string>{"1"}), query("SELECT value FROM jfs_counter WHERE name='x'"));
+}
+
+TEST_F(SqliteStoreTest, GivesUpOnAWriterThatStays) {
+  path_ += "?_timeout=10";
+  auto store = formatted();
+  path_ = dir_ + "/meta.db";
+  sqlite3* other = nullptr;
+  ASSERT_EQ(SQLITE_OK, sqlite3_open(path_.c_str(), &other));
+  ASSERT_EQ(SQLITE_OK, sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr));
+  EXPECT_EQ(Code::unavailable, store->run([](MetaTxn& t) -> Status {
+    t.add(key::counter("x"), 1);
+    return {};
+  }, {}).code());
+  sqlite3_close(other);
+}
+
+// A transaction whose pages do not fit the cache or one write of the gathering layer.
+TEST_F(SqliteStoreTest, LargeTransactionsSurviveReopening) {
+  const std::string big(60'000, 'v');
+  {
+    auto store = formatted();
+    for (int round = 0; round < 3; ++round)
+      ASSERT_TRUE(store->run([&](MetaTxn& t) -> Status {
+        for (Ino i = 0; i < 100; ++i) t.put(key::xattr(i, "x" + std::to_string(round)), big);
+        return {};
+      }, {.powerSafe = true}).isOk());
+    ASSERT_TRUE(store->sync().isOk());
+  }
+  EXPECT_EQ((std::vector<std::string>{"300|18000000"}), query("SELECT count(*), sum(length(value)) FROM jfs_xattr"));
+  EXPECT_EQ((std::vector<std::string>{"ok"}), query("PRAGMA integrity_check"));
+}
+
+TEST(SqliteDirectory, ListingsUseTheIndex) {
+  char pattern[] = "/tmp/aquifer-plan-XXXXXX";
+  std::string dir = ::mkdtemp(pattern), path = dir + "/meta.db";
+  auto store = openStore("sqlite3://" + path, {.create = true});
+  ASSERT_TRUE(store.isOk());
+  ASSERT_TRUE((*store)->prepareSchema(true).isOk());
+  sqlite3* db = nullptr;
+  ASSERT_EQ(SQLITE_OK, sqlite3_open(path.c_str(), &db));
+  auto plan = [&](const std::string& text) {
+    std::string out;
+    sqlite3_exec(db, ("EXPLAIN QUERY PLAN " + text).c_str(), [](void* all, int, char** v, char**) {
+      *static_cast<std::string*>(all) += std::string(v[3]) + ";";
+      return 0;
+    }, &out, nullptr);
+    return out;
+  };
+  sql::Layout layout;
+  for (auto& table : sql::sqliteTables("jfs_")) layout.tables[std::string(table.name)] = {};
+  sql::Statements statements("jfs_", layout);
+  using sql::Shape;
+  using sql::Special;
+  for (auto kind : {Kind::dentry, Kind::chunk, Kind::xattr, Kind::sustained})
+    for (auto shape : {Shape::listAll, Shape::listAllAfter, Shape::listId, Shape::listIdAfter}) {
+      auto text = statements.text(sql::Statements::id(kind, shape));
+      auto how = plan(text);
+      EXPECT_NE(std::string::npos, how.find("INDEX UQE")) << text << "\n" << how;
+      EXPECT_EQ(std::string::npos, how.find("TEMP B-TREE")) << text << "\n" << how;
+    }
+  for (auto special : {Special::lookup, Special::listDir, Special::listDirPlus, Special::parentList, Special::unusedSlices}) {
+    auto text = statements.text(sql::Statements::id(special));
+    auto how = plan(text);
+    EXPECT_EQ(std::string::npos, how.find("SCAN")) << text << "\n" << how;
+    EXPECT_NE(std::string::npos, how.find("SEARCH")) << text << "\n" << how;
+  }
+  sqlite3_close(db);
+  store->reset();
+  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

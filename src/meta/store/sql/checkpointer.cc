@@ -1,0 +1,88 @@
+#include "meta/store/sql/checkpointer.h"
+
+#include <sqlite3.h>
+
+#include "base/log.h"
+#include "base/thread_pool.h"
+
+namespace aquifer::meta::sql {
+
+namespace {
+
+// Pages of 4 KiB. The work begins here …
+constexpr int kStartFrames = 2000;
+// … and from here on it is brought to an end while commits wait, so that the next one starts the -wal from its beginning: under
+// steady writing a checkpoint beside the commits never catches up.
+constexpr int kFinishFrames = 8000;
+
+}  // namespace
+
+Checkpointer::Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone)
+    : how_(std::move(how)), alone_(std::move(alone)), wanted_(kStartFrames) {}
+
+Checkpointer::~Checkpointer() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Checkpointer::watch(SqliteConnection& writer) {
+  auto onCommit = [](void* self, sqlite3*, const char*, int frames) {
+    static_cast<Checkpointer*>(self)->grownTo(frames);
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(writer.handle(), onCommit, this);
+}
+
+void Checkpointer::grownTo(int frames) {
+  auto wanted = wanted_.load(std::memory_order_relaxed);
+  if (frames < kStartFrames) {
+    // The -wal has begun anew.
+    if (wanted != kStartFrames) wanted_.store(kStartFrames, std::memory_order_relaxed);
+    return;
+  }
+  if (frames < wanted) return;
+  // Where a reader of an old state keeps the -wal from being emptied, do not try again for each commit.
+  wanted_.store(frames + kStartFrames, std::memory_order_relaxed);
+  std::lock_guard lock(mu_);
+  frames_ = frames;
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  wake_.notify_one();
+}
+
+void Checkpointer::loop() {
+  setThreadName("checkpoint");
+  std::unique_lock lock(mu_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stop_ || frames_ > 0; });
+    if (stop_) return;
+    frames_ = 0;
+    lock.unlock();
+    checkpoint();
+    lock.lock();
+  }
+}
+
+void Checkpointer::checkpoint() {
+  if (!db_) {
+    auto opened = SqliteConnection::open(how_);
+    if (!opened) {
+      LOG_WARN("checkpoint: {}", opened.status().text());
+      return;
+    }
+    db_ = std::move(*opened);
+  }
+  int inLog = 0, moved = 0;
+  auto pass = [&] {
+    int rc = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved);
+    // Busy: somebody else, perhaps another process, is at it.
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) LOG_WARN("checkpoint: {}", db_->error(rc).text());
+  };
+  pass();
+  if (inLog >= kFinishFrames && moved < inLog) alone_(pass);
+}
+
+}  // namespace aquifer::meta::sql

@@ -1,0 +1,39 @@
+// Moves what has gathered in the -wal into the database, on a thread of its own, so that no commit has to wait for it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "meta/store/sql/sqlite_connection.h"
+
+namespace aquifer::meta::sql {
+
+class Checkpointer {
+ public:
+  // `alone` runs a function while no commit is under way.
+  Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone);
+  ~Checkpointer();
+  // Hears of every commit of this connection from now on.
+  void watch(SqliteConnection& writer);
+
+ private:
+  void grownTo(int frames);
+  void loop();
+  void checkpoint();
+
+  const SqliteOpen how_;
+  const std::function<void(const std::function<void()>&)> alone_;
+  std::unique_ptr<SqliteConnection> db_;
+  std::atomic<int> wanted_;  // frames from which on there is work
+  std::mutex mu_;
+  std::condition_variable wake_;
+  int frames_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace aquifer::meta::sql
