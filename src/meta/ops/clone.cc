@@ -297,6 +297,7 @@ Status CloneTree::cloneFiles(Frame& f) {
   std::vector<std::pair<Ino, Ino>> large;
   size_t taken = 0;
   int64_t space = 0, inodes = 0;
+  Ino any = 0;  // one of the new files
   TRY(meta_.txn(
       "cloneFiles",
       [&](MetaTxn& tx) -> Status {
@@ -304,6 +305,7 @@ Status CloneTree::cloneFiles(Frame& f) {
         large.clear();
         taken = 0;
         space = inodes = 0;
+        any = 0;
         size_t records = 0;
         DirStat sum;
         const Time now = MetaImpl::now();
@@ -331,6 +333,7 @@ Status CloneTree::cloneFiles(Frame& f) {
           sum.length += dataLength(attr);
           sum.space += spaceOf(attr);
           sum.inodes += 1;
+          any = item->dst;
           ++taken;
         }
         space = sum.space;
@@ -339,7 +342,8 @@ Status CloneTree::cloneFiles(Frame& f) {
         return {};
       },
       [&](MetaTxn& tx) -> Result<bool> {
-        TRY_ASSIGN(const auto there, tx.find<Attr>(key::node(f.files.back().dst)));
+        if (any == 0) return true;
+        TRY_ASSIGN(const auto there, tx.find<Attr>(key::node(any)));
         return there.has_value();
       }));
   charge.committed();

@@ -24,9 +24,20 @@ class Checker {
     Ino ino = 0, parent = 0;
     std::string name, path;
     FileType type = FileType::directory;  // as the entry says
+    bool missing = false;                 // known and told: there is no node
+  };
+
+  // A directory as one view of the volume shows it.
+  struct Listing {
+    std::optional<Attr> attr;
+    std::optional<DirStat> stored;
+    DirStat counted;
+    uint32_t subdirs = 0;
+    std::vector<Node> missing, children;
   };
 
   Result<Node> find(const std::string& path);
+  Status list(const Node& n, bool withChildren, Listing& out);
   Status checkNode(const Node& n, bool* walkInto);
   Status checkDir(const Node& n, std::vector<Node>* below);
   Status checkLinks(const Node& n, const Attr& attr);
@@ -92,7 +103,7 @@ Result<Checker::Node> Checker::find(const std::string& path) {
       }
       TRY_ASSIGN(const auto d, tx.find<Dentry>(key::dentry(n.ino, part)));
       if (!d) return Status(Code::notFound, full + ": no such file or directory");
-      n = {d->ino, n.ino, part, full, d->type};
+      n = {d->ino, n.ino, part, full, d->type, false};
     }
     return {};
   }));
@@ -100,6 +111,7 @@ Result<Checker::Node> Checker::find(const std::string& path) {
 }
 
 Status Checker::repairMissing(const Node& n) {
+  problem(fmt::format("{} (inode {}) has an entry but no node", n.path, n.ino));
   return repair([&](MetaTxn& tx) -> Status {
     TRY_ASSIGN(const auto d, tx.find<Dentry>(key::dentry(n.parent, n.name)));
     TRY_ASSIGN(const auto there, tx.find<Attr>(key::node(n.ino)));
@@ -157,8 +169,7 @@ Status Checker::checkNode(const Node& n, bool* walkInto) {
     return {};
   }));
   if (!attr) {
-    problem(fmt::format("{} (inode {}) has an entry but no node", n.path, n.ino));
-    TRY(repairMissing(n));
+    if (!n.missing) TRY(repairMissing(n));
     *walkInto = isDirectory(n.type);
     return {};
   }
@@ -187,46 +198,45 @@ Status Checker::checkNode(const Node& n, bool* walkInto) {
   return checkLinks(n, *attr);
 }
 
-Status Checker::checkDir(const Node& n, std::vector<Node>* below) {
-  std::optional<Attr> attr;
-  std::optional<DirStat> stored;
-  DirStat counted;
-  uint32_t subdirs = 0;
-  std::vector<Node> missing, children;
-  const bool all = below != nullptr;
-  TRY(meta_.read("fsck", [&](MetaTxn& tx) -> Status {
-    counted = {};
-    subdirs = 0;
-    missing.clear();
-    children.clear();
-    TRY_ASSIGN(attr, tx.find<Attr>(key::node(n.ino)));
-    TRY_ASSIGN(stored, tx.find<DirStat>(key::dirStat(n.ino)));
+Status Checker::list(const Node& n, bool withChildren, Listing& out) {
+  return meta_.read("fsck", [&](MetaTxn& tx) -> Status {
+    out = {};
+    TRY_ASSIGN(out.attr, tx.find<Attr>(key::node(n.ino)));
+    TRY_ASSIGN(out.stored, tx.find<DirStat>(key::dirStat(n.ino)));
     std::string after;
     for (bool more = true; more;) {
       TRY_ASSIGN(auto page, tx.listDir(n.ino, after, kPage, true));
       more = page.size() == kPage;
       if (more) after = page.back().name;
       for (auto& e : page) {
-        subdirs += isDirectory(e.dentry.type);
-        const std::string path = (n.path == "/" ? "" : n.path) + "/" + e.name;
+        out.subdirs += isDirectory(e.dentry.type);
         if (e.attr) {
-          counted.space += spaceOf(*e.attr);
-          counted.inodes += 1;
-          if (e.attr->isRegular()) counted.length += static_cast<int64_t>(e.attr->length);
-        } else if (!all) {
-          missing.push_back({e.dentry.ino, n.ino, e.name, path, e.dentry.type});
+          out.counted.space += spaceOf(*e.attr);
+          out.counted.inodes += 1;
+          if (e.attr->isRegular()) out.counted.length += static_cast<int64_t>(e.attr->length);
+          if (!withChildren) continue;
         }
-        if (all) children.push_back({e.dentry.ino, n.ino, std::move(e.name), path, e.dentry.type});
+        Node child{e.dentry.ino, n.ino, e.name, (n.path == "/" ? "" : n.path) + "/" + e.name, e.dentry.type, !e.attr};
+        if (!e.attr) out.missing.push_back(child);
+        if (withChildren) out.children.push_back(std::move(child));
       }
     }
     return {};
-  }));
-  for (const auto& m : missing) {
-    problem(fmt::format("{} (inode {}) has an entry but no node", m.path, m.ino));
-    TRY(repairMissing(m));
+  });
+}
+
+Status Checker::checkDir(const Node& n, std::vector<Node>* below) {
+  Listing dir;
+  TRY(list(n, below != nullptr, dir));
+  if (!dir.missing.empty()) {
+    for (const auto& m : dir.missing) TRY(repairMissing(m));
+    if (options_.repair) TRY(list(n, below != nullptr, dir));  // what was mended counts for the sums below
   }
-  if (!isTrash(n.ino) && attr && attr->nlink != subdirs + 2) {
-    problem(fmt::format("{} (inode {}) has {} sub-directories but a link count of {}", n.path, n.ino, subdirs, attr->nlink));
+  const auto& attr = dir.attr;
+  const auto& stored = dir.stored;
+  const auto& counted = dir.counted;
+  if (!isTrash(n.ino) && attr && attr->nlink != dir.subdirs + 2) {
+    problem(fmt::format("{} (inode {}) has {} sub-directories but a link count of {}", n.path, n.ino, dir.subdirs, attr->nlink));
     TRY(repairNode(n.ino, [&](MetaTxn& tx, Attr& a) -> Status {
       TRY_ASSIGN(const auto now, countSubdirs(tx, n.ino));
       a.nlink = 2 + now;
@@ -239,16 +249,19 @@ Status Checker::checkDir(const Node& n, std::vector<Node>* below) {
       problem(fmt::format("statistics of {} (inode {}): length {} space {} inodes {}, counted {} {} {}", n.path, n.ino, stored->length,
                           stored->space, stored->inodes, counted.length, counted.space, counted.inodes));
     if (options_.repair || options_.syncDirStat) {
-      TRY(meta_.txn("fsck", [&](MetaTxn& tx) -> Status {
-        TRY_ASSIGN(const auto now, meta_.countChildren(tx, n.ino));
-        tx.put(key::dirStat(n.ino), now);
-        if (meta_.logging()) meta_.log(tx, changelog::dirStat(n.ino, now));
-        return {};
-      }));
+      TRY(meta_.txn(
+          "fsck",
+          [&](MetaTxn& tx) -> Status {
+            TRY_ASSIGN(const auto now, meta_.countChildren(tx, n.ino));
+            tx.put(key::dirStat(n.ino), now);
+            if (meta_.logging()) meta_.log(tx, changelog::dirStat(n.ino, now));
+            return {};
+          },
+          [](MetaTxn&) -> Result<bool> { return false; }));
       if (stored) ++report_.repaired;
     }
   }
-  if (all) *below = std::move(children);
+  if (below) below->swap(dir.children);
   return {};
 }
 
@@ -271,12 +284,24 @@ Status Checker::checkUsage() {
   }));
   if (space == usedSpace && inodes == usedInodes) return {};
   problem(fmt::format("usage of the volume: {} bytes and {} inodes, counted {} and {}", usedSpace, usedInodes, space, inodes));
-  TRY(repair([&](MetaTxn& tx) -> Status {
-    tx.add(key::counter(counter::kUsedSpace), space - usedSpace);
-    tx.add(key::counter(counter::kTotalInodes), inodes - usedInodes);
-    return {};
-  }));
-  return options_.repair ? meta_.refreshUsage() : Status();
+  if (!options_.repair) return {};
+  TRY(meta_.txn(
+      "fsckUsage",
+      [&](MetaTxn& tx) -> Status {
+        tx.add(key::counter(counter::kUsedSpace), space - usedSpace);
+        tx.add(key::counter(counter::kTotalInodes), inodes - usedInodes);
+        return {};
+      },
+      [&](MetaTxn& tx) -> Result<bool> {
+        TRY_ASSIGN(const auto s, tx.find<int64_t>(key::counter(counter::kUsedSpace)));
+        TRY_ASSIGN(const auto i, tx.find<int64_t>(key::counter(counter::kTotalInodes)));
+        const int64_t newSpace = s.value_or(0), newInodes = i.value_or(0);
+        if (newSpace == space && newInodes == inodes) return true;
+        if (newSpace == usedSpace && newInodes == usedInodes) return false;
+        return Status(Code::io, "usage has changed meanwhile");
+      }));
+  ++report_.repaired;
+  return meta_.refreshUsage();
 }
 
 Result<FsckReport> Checker::run() {

@@ -159,15 +159,23 @@ Result<bool> MetaImpl::checkQuota(const QuotaKey& q, bool repair, bool strict, s
   if (repair) {
     Quota now;
     // As a difference: what others charge at this moment is not lost.
-    TRY(txn("repairQuota", [&](MetaTxn& tx) -> Status {
-      TRY_ASSIGN(auto current, tx.find<Quota>(recordOf(q)));
-      if (!current) return {};
-      current->usedSpace += used.first - stored->usedSpace;
-      current->usedInodes += used.second - stored->usedInodes;
-      now = *current;
-      tx.put(recordOf(q), *current);
-      return {};
-    }));
+    TRY(txn(
+        "repairQuota",
+        [&](MetaTxn& tx) -> Status {
+          TRY_ASSIGN(auto current, tx.find<Quota>(recordOf(q)));
+          if (!current) return {};
+          current->usedSpace += used.first - stored->usedSpace;
+          current->usedInodes += used.second - stored->usedInodes;
+          now = *current;
+          tx.put(recordOf(q), *current);
+          return {};
+        },
+        [&](MetaTxn& tx) -> Result<bool> {
+          TRY_ASSIGN(const auto current, tx.find<Quota>(recordOf(q)));
+          if (current == now) return true;
+          if (current == stored) return false;
+          return Status(Code::io, "usage has changed meanwhile");
+        }));
     quotas_.set(q, now);
   }
   return false;

@@ -124,13 +124,25 @@ class Remover {
           }
           return {};
         },
-        // Running it again removes what is still there.
-        [](MetaTxn&) -> Result<bool> { return false; }));
+        [&](MetaTxn& tx) -> Result<bool> { return removals.empty() ? true : happened(tx, f.ino, removals.front()); }));
     charge.committed();
     for (const auto& r : removals) meta_.removed(r);
     f.files.resize(f.files.size() - n);
     for (auto& d : dirs) f.dirs.push_back(std::move(d));
     return step(removals.size());
+  }
+
+  // Was this removal committed? Each kind is told by what only it leaves behind: taking the removal by somebody else for ours could
+  // delete the data of a file that still has a name.
+  Result<bool> happened(MetaTxn& tx, Ino dir, const Removal& r) {
+    TRY_ASSIGN(const auto node, tx.find<Attr>(key::node(r.ino)));
+    if (r.gone || !node) return !node;
+    if (r.sustained) {
+      TRY_ASSIGN(const auto mark, tx.find<int64_t>(key::sustained(meta_.sid(), r.ino)));
+      return mark.has_value();
+    }
+    if (r.attr.parent != 0) return node->parent != dir;
+    return node->ctime == r.attr.ctime;
   }
 
   // True when the frame is done.
