@@ -19,6 +19,7 @@ constexpr int kFetchThreads = 32;          // read-ahead and pieces of one reque
 constexpr int kStageAttempts = 3;
 constexpr int64_t kIdleReadBuffer = 30'000'000'000;
 constexpr int64_t kBufferWaitMs = 60'000;
+constexpr uint64_t kFallbackMemory = 100u << 20;
 
 BlockConfig normalized(BlockConfig c) {
   c.bufferSize = std::max(c.bufferSize, kSmallestPool);
@@ -60,21 +61,29 @@ Status Store::start() {
       cache_ = std::make_unique<MemoryCache>(config_.cacheSize, config_.cacheItems, config_.cacheExpireSec,
                                              config_.eviction != Eviction::none);
     } else {
-      TRY_ASSIGN(auto disk, DiskCache::open(config_));
-      if (config_.writeback) {
-        staging_ = std::make_unique<Staging>(
-            config_, *disk,
-            Staging::Hooks{
-                [this](const BlockId& b, object::Bytes data, uint8_t tier) { return uploader_.put(b, data, tier, kStageAttempts); },
-                [this](const BlockId& b) { (void)objects_->remove(blockKey(b.id, b.index, b.size, config_.hashPrefix)); },
-                [this] { return uploader_.idle(); }, [this](size_t n) { return readBuffer(n); }});
+      auto disk = DiskCache::open(config_);
+      if (disk) {
+        startStaging(**disk);
+        cache_ = *std::move(disk);
+        if (staging_) staging_->start();
+      } else {
+        // A client without its disk is slow, not useless.
+        LOG_WARN("{}; caching {} MiB in memory instead", disk.status().text(), kFallbackMemory >> 20);
+        cache_ = std::make_unique<MemoryCache>(kFallbackMemory, 0, config_.cacheExpireSec, true);
       }
-      cache_ = std::move(disk);
-      if (staging_) staging_->start();
     }
   }
   keeper_ = std::thread([this] { keepTime(); });
   return {};
+}
+
+void Store::startStaging(DiskCache& disk) {
+  if (!config_.writeback) return;
+  staging_ = std::make_unique<Staging>(
+      config_, disk,
+      Staging::Hooks{[this](const BlockId& b, object::Bytes data, uint8_t tier) { return uploader_.put(b, data, tier, kStageAttempts); },
+                     [this](const BlockId& b) { (void)objects_->remove(blockKey(b.id, b.index, b.size, config_.hashPrefix)); },
+                     [this] { return uploader_.idle(); }, [this](size_t n) { return readBuffer(n); }});
 }
 
 void Store::keepTime() {

@@ -54,6 +54,7 @@ class Store final : public BlockStore {
   Result<BufferRef> readBuffer(size_t bytes);
   bool plan(ThreadPool& pool, const BlockId& block, bool forced);
   bool aheadOf(const BlockId& block);
+  void startStaging(DiskCache& disk);
   void keepTime();
   template <class Fn>
   Status eachPiece(meta::SliceId id, uint32_t size, uint32_t off, size_t len, const Fn& fn) const;

@@ -237,10 +237,10 @@ Status writeBlockFile(const std::string& path, object::Bytes data, std::string_v
   const std::string tmp = path + ".tmp";
   int fd = -1;
   // The folder may be removed as an empty one between its making and the open: once more, then give up.
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < 5; ++attempt) {
     fd = ::open(tmp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (fd >= 0 || errno != ENOENT) break;
-    TRY(makeDirs(path.substr(0, path.find_last_of('/')), dirMode));
+    if (auto s = makeDirs(path.substr(0, path.find_last_of('/')), dirMode); !s && !s.is(Code::notFound)) return s;
   }
   if (fd < 0) return errnoStatus(errno);
   Status s = writeFully(fd, data.data(), data.size());

@@ -117,6 +117,8 @@ void CacheDir::scanFolder(const std::string& path, int depth, int64_t start) {
   DIR* dir = ::opendir(path.c_str());
   if (!dir) return;
   size_t kept = 0;
+  struct stat self {};
+  const bool fresh = ::fstat(dirfd(dir), &self) != 0 || self.st_mtim.tv_sec + kTmpAgeSec >= start;
   while (dirent* e = ::readdir(dir)) {
     if (stop_) break;
     const std::string_view name = e->d_name;
@@ -144,8 +146,8 @@ void CacheDir::scanFolder(const std::string& path, int depth, int64_t start) {
     indexed(block, static_cast<uint32_t>(std::max<int64_t>(0, st.st_atim.tv_sec)));
   }
   ::closedir(dir);
-  // Empties only; a writer that meets the gap makes the folder again.
-  if (kept == 0 && depth > 0 && !stop_) (void)::rmdir(path.c_str());
+  // Old empties only: somebody has just made the others to write into them.
+  if (kept == 0 && depth > 0 && !fresh && !stop_) (void)::rmdir(path.c_str());
 }
 
 void CacheDir::checkLock() {

@@ -37,6 +37,8 @@ void Staging::scan(CacheDir* dir, const std::string& folder, const std::string& 
   DIR* d = ::opendir(folder.c_str());
   if (!d) return;
   size_t kept = 0;
+  struct stat self {};
+  const bool fresh = ::fstat(dirfd(d), &self) != 0 || self.st_mtim.tv_sec + kTmpAgeSec >= unixSeconds();
   while (dirent* e = ::readdir(d)) {
     if (stop_) break;
     const std::string_view name = e->d_name;
@@ -68,7 +70,7 @@ void Staging::scan(CacheDir* dir, const std::string& folder, const std::string& 
     add(block, dir, st.st_mtim.tv_sec, 0);
   }
   ::closedir(d);
-  if (kept == 0 && depth > 0 && !stop_) (void)::rmdir(folder.c_str());
+  if (kept == 0 && depth > 0 && !fresh && !stop_) (void)::rmdir(folder.c_str());
 }
 
 void Staging::loop() {
