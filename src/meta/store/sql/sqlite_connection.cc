@@ -213,6 +213,11 @@ uint64_t SqliteConnection::walChange() {
   return (change << 32 ^ frames << 20 ^ checksum) | uint64_t{1} << 63;
 }
 
+bool SqliteConnection::hasExternalReader() {
+  int found = 0;
+  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_EXTERNAL_READER, &found) == SQLITE_OK && found != 0;
+}
+
 bool SqliteConnection::inTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
 
 Result<Layout> readLayout(SqliteConnection& db, const std::string& prefix) {

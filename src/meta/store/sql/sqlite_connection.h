@@ -46,6 +46,8 @@ class SqliteConnection : public Connection {
   // A number that differs after every commit of any connection, read from the shared index of the -wal without a system call;
   // 0 if the database is not in WAL mode.
   uint64_t walChange();
+  // Does another process have a transaction open at this moment?
+  bool hasExternalReader();
   sqlite3* handle() { return db_; }
   const std::string& path() const { return path_; }
   // A result code of SQLite as a Status that names the database.

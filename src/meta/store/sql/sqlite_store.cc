@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "meta/store/sql/checkpointer.h"
 #include "meta/store/sql/commit_queue.h"
+#include "meta/store/sql/courtesy.h"
 #include "meta/store/sql/sql_txn.h"
 #include "meta/store/sql/sqlite_pool.h"
 #include "meta/store/sql/sqlite_url.h"
@@ -64,6 +65,7 @@ class SqliteStore : public MetaStore {
   std::unique_ptr<SqlitePool::Slot> writer_, watcher_;
   std::mutex watcherMu_;
   GroupVerbs group_;
+  Courtesy courtesy_;
   CommitQueue queue_;
   Checkpointer checkpointer_;
   std::atomic<bool> directorySynced_{false};
@@ -137,6 +139,7 @@ size_t SqliteStore::executeGroup(std::vector<CommitQueue::Member*>& batch) {
     return batch.size();
   };
   if (auto s = pool_.refresh(*writer_); !s) return failAll(s);
+  courtesy_.beforeCommit(*writer_->db);
   if (auto s = writer_->db->control(Control::beginImmediate); !s) return failAll(s);
   size_t decided = 0;
   auto status = runMembers(batch, &decided);
@@ -172,6 +175,7 @@ Status SqliteStore::runMembers(std::vector<CommitQueue::Member*>& batch, size_t*
 
 Status SqliteStore::finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided) {
   if (auto s = writer_->db->control(Control::commit); !s) return rollback(std::move(s));
+  courtesy_.afterCommit(*writer_->db);
   bool powerSafe = options_.powerSafeCommits;
   for (size_t i = 0; i < decided; ++i) powerSafe |= batch[i]->options.powerSafe;
   if (!powerSafe) return {};
