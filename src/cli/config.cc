@@ -76,11 +76,10 @@ void refuseWithDirQuotas(meta::Meta& meta) {
 int run(const Args& args) {
   if (args.integer("tier") < 0 || args.integer("tier") > 3) LOG_FATAL("tier should be between 0 and 3");
   auto opened = openMeta(args.at(0));
-  if (!opened) LOG_FATAL("{}", opened.status().text());
+  if (!opened) LOG_FATAL("{}", volumeProblem(opened.status()));
   auto& meta = **opened;
   auto loaded = meta.load(false);
-  if (loaded.is(Code::notFormatted)) LOG_FATAL("database is not formatted, please run `juicefs format ...` first");
-  if (!loaded) LOG_FATAL("{}", loaded.status().text());
+  if (!loaded) LOG_FATAL("{}", volumeProblem(loaded.status()));
   auto stored = storedFormat(meta);
   if (!stored) LOG_FATAL("{}", stored.status().text());
   if (!anyChangeAsked(args)) {
@@ -107,7 +106,8 @@ int run(const Args& args) {
       askOrDie(yes);
     }
     if (change.storage) {
-      auto store = openStorage(after, nullptr);
+      auto place = storeConfig(after, nullptr);
+      auto store = place ? object::openObjectStore(*place) : Result<std::unique_ptr<object::ObjectStore>>(place.status());
       if (!store) LOG_FATAL("object storage: {}", store.status().text());
       if (auto s = checkStorage(**store); !s) LOG_FATAL("{}", s.text());
     }

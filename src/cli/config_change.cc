@@ -72,10 +72,7 @@ Status tiers(meta::Format& f, const Args& args, ConfigChange& change, Changer& t
   auto& tier = f.tiers[id];
   tier.id = id;
   if (id == 0) {
-    if (to.text("storage-class", tier.storageClass)) {
-      f.storageClass = tier.storageClass;
-      change.storage = true;
-    }
+    if (to.text("storage-class", tier.storageClass)) change.storage = true;
     if (to.text("tag", tier.tag)) change.storage = true;
     return {};
   }
@@ -97,11 +94,7 @@ std::string plain(int64_t n) { return std::to_string(n); }
 }  // namespace
 
 bool anyChangeAsked(const Args& args) {
-  for (auto& given : args.given()) {
-    auto name = given.substr(0, given.find('='));
-    if (name != "yes" && name != "force") return true;
-  }
-  return false;
+  return !args.given().empty();
 }
 
 Result<ConfigChange> applyConfigFlags(meta::Format& f, const Args& args) {

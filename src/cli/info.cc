@@ -20,7 +20,7 @@ namespace aquifer::cli {
 
 namespace {
 
-void printTable(const std::vector<std::vector<std::string>>& rows) { std::fputs(renderTable(rows).c_str(), stdout); }
+void printTable(const std::vector<std::vector<std::string>>& rows, int left = -1) { std::fputs(renderTable(rows, left).c_str(), stdout); }
 
 void printLocks(const InfoReply& info) {
   if (!info.flocks.empty()) {
@@ -66,7 +66,7 @@ void print(const std::string& title, const InfoReply& info, bool raw) {
       rows.push_back({std::to_string(o.chunkIndex), o.key, std::to_string(o.size), std::to_string(o.off), std::to_string(o.len), std::to_string(pos)});
       pos += o.len;
     }
-    printTable(rows);
+    printTable(rows, 1);
   }
   printLocks(info);
 }

@@ -95,6 +95,7 @@ Status parseOptions(const std::vector<OptionGroup>& groups, const std::vector<st
     if (eq != std::string_view::npos) value = bare.substr(eq + 1);
     else if (!takesNext) value = "true";
     else if (++i < words.size()) value = words[i];
+    else if (!args->positional_.empty()) value = args->positional_.front(), args->dropFirstPositional();  // options go before positionals
     else return {Code::invalid, "flag needs an argument: -" + name};
     TRY(checkValue(*slot.option, name, value));
     if (slot.option->type != OptionType::list) slot.values.clear();

@@ -66,6 +66,12 @@ TEST(Options, AValueIsTakenWhateverItIs) {
   EXPECT_EQ(refusal({"--threads", "sqlite3://x"}), "invalid value \"sqlite3://x\" for flag -threads: parse error");
 }
 
+TEST(Options, AtTheEndOfTheLineTheFirstPositionalIsTaken) {
+  auto args = parsed({"URL", "/mnt", "--bucket"});
+  EXPECT_EQ(args.text("bucket"), "URL");
+  EXPECT_EQ(args.positional(), std::vector<std::string>{"/mnt"});
+}
+
 TEST(Options, RefusalsNameTheOptionAsItWasTyped) {
   EXPECT_EQ(refusal({"-s"}), "flag needs an argument: -s");
   EXPECT_EQ(refusal({"-s="}), "invalid value \"\" for flag -s: parse error");

@@ -80,7 +80,10 @@ QuotaKey keyOf(meta::Meta& meta, const Selector& s, bool create) {
   auto path = cleanPath(s.path);
   Result<meta::Ino> ino = Code::notFound;
   if (create) {
+    // A session: new directories are charged to quotas above, and only a session knows which there are.
+    if (auto opened = meta.openSession(); !opened) LOG_FATAL("new session: {}", opened.text());
     ino = makePath(meta, path);
+    if (auto closed = meta.closeSession(); !closed) LOG_WARN("close session: {}", closed.text());
   } else {
     auto entry = meta.resolve(meta::Context::root(), path);
     if (entry && !entry->attr.isDir()) LOG_FATAL("resolve dir {}: {}", s.path, codeText(Code::notDirectory));
@@ -149,9 +152,8 @@ void set(const Args& args, Volume& volume, const Selector& s) {
     if (auto loaded = meta.load(false); loaded) volume.format = *loaded;
   }
   if (auto done = meta.setQuota(key, space, inodes, args.flag("strict")); !done) LOG_FATAL("set quota of {}: {}", shownName(s), done.text());
-  auto quota = meta.getQuota(key);
-  if (!quota) LOG_FATAL("get quota of {}: {}", shownName(s), quota.status().text());
-  printRows(headerOf(s.kind), {rowOf(shownName(s), quota->value_or(Quota()))});
+  // What this call has set; limits that it left alone read `unchanged`.
+  printRows(headerOf(s.kind), {rowOf(shownName(s), {.maxSpace = space.value_or(-1), .maxInodes = inodes.value_or(-1)})});
 }
 
 void get(Volume& volume, const Selector& s) {
@@ -166,7 +168,7 @@ void list(Volume& volume) {
   if (!all) LOG_FATAL("list quotas: {}", all.status().text());
   Rows rows;
   for (auto& [key, quota] : *all) {
-    if (key.kind != Kind::dirQuota && !hasLimit(quota)) continue;
+    if (!hasLimit(quota)) continue;
     rows.push_back(rowOf(nameOf(*volume.meta, key, true), quota));
   }
   printRows("Path/ID", std::move(rows));
@@ -181,7 +183,7 @@ int checkOne(const Args& args, Volume& volume, const QuotaKey& key, const std::s
   } else if (args.flag("repair")) {
     LOG_INFO("quota of {} was repaired: {}", name, message);
   } else {
-    LOG_ERROR("quota of {} is inconsistent, add --repair to repair it: {}", name, message);
+    LOG_ERROR("quota of {} is inconsistent, please repair it with --repair flag: {}", name, message);
     return 1;
   }
   return 0;
@@ -193,7 +195,7 @@ int check(const Args& args, Volume& volume, const Selector& s) {
     auto key = keyOf(meta, s, false);
     int code = checkOne(args, volume, key, shownName(s));
     auto quota = meta.getQuota(key);
-    if (quota && *quota) printRows(headerOf(s.kind), {rowOf(shownName(s), **quota)});
+    if (code == 0 && quota && *quota) printRows(headerOf(s.kind), {rowOf(shownName(s), **quota)});
     return code;
   }
   auto all = meta.listQuotas();
@@ -218,7 +220,10 @@ int run(const Args& args) {
   auto s = selectorOf(args);
   if (!s.given && (what == "set" || what == "get" || what == "delete"))
     LOG_FATAL("Please specify the directory with `--path <dir>` option or specify user/group with `--uid <uid>`/`--gid <gid>` option");
-  auto volume = openVolumeOrDie(args.at(0));
+  OpenMetaOptions options;
+  options.config.noBgJob = true;
+  options.config.mountPoint = "quota";
+  auto volume = openVolumeOrDie(args.at(0), options);
   if (what == "set") set(args, volume, s);
   else if (what == "get") get(volume, s);
   else if (what == "list") list(volume);

@@ -82,15 +82,18 @@ void restoreHour(meta::Meta& meta, const std::string& hour, bool putBack, int th
 
 int run(const Args& args) {
   if (::geteuid() != 0) LOG_FATAL("only root can restore files from trash");
-  auto opened = openMeta(args.at(0));
-  if (!opened) LOG_FATAL("{}", opened.status().text());
+  OpenMetaOptions options;
+  options.config.noBgJob = true;
+  options.config.mountPoint = "restore";
+  auto opened = openMeta(args.at(0), options);
+  if (!opened) LOG_FATAL("{}", volumeProblem(opened.status()));
   auto& meta = **opened;
-  auto loaded = meta.load(true);
-  if (loaded.is(Code::notFormatted)) LOG_FATAL("database is not formatted, please run `juicefs format ...` first");
-  if (!loaded) LOG_FATAL("{}", loaded.status().text());
+  if (auto loaded = meta.load(true); !loaded) LOG_FATAL("{}", volumeProblem(loaded.status()));
+  // A session: moving files charges quotas, and only a session knows which there are.
+  if (auto s = meta.openSession(); !s) LOG_FATAL("new session: {}", s.text());
   auto threads = static_cast<int>(std::clamp<int64_t>(args.integer("threads"), 1, 256));
   for (size_t i = 1; i < args.count(); ++i) restoreHour(meta, args.at(i), args.flag("put-back"), threads);
-  if (auto s = meta.flushSession(); !s) LOG_WARN("flush: {}", s.text());
+  if (auto s = meta.closeSession(); !s) LOG_WARN("close session: {}", s.text());
   return 0;
 }
 

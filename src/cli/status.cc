@@ -136,11 +136,13 @@ Result<std::string> statusJson(meta::Meta& meta, bool more) {
 }
 
 int run(const Args& args) {
+  auto sid = args.uinteger("session");
   auto opened = openMeta(args.at(0));
+  if (opened.is(Code::notFormatted)) LOG_FATAL("{}: {}", sid ? "get session" : "get status", loadFailure(opened.status()));
   if (!opened) LOG_FATAL("{}", opened.status().text());
   auto& meta = **opened;
   std::string text;
-  if (auto sid = args.uinteger("session")) {
+  if (sid) {
     if (auto loaded = meta.load(true); !loaded) LOG_FATAL("get session: {}", loadFailure(loaded.status()));
     auto session = meta.session(sid);
     if (session.is(Code::notFound)) LOG_FATAL("get session: session not found: {}", sid);

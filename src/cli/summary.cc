@@ -52,7 +52,7 @@ int run(const Args& args) {
   std::string body;
   put64(body, *inode);
   put8(body, depth);
-  put32(body, top);
+  put8(body, top);
   put8(body, args.flag("strict"));
   Progress progress;
   auto& files = progress.counter("Counted files");

@@ -155,16 +155,17 @@ Result<std::unique_ptr<meta::Meta>> openMeta(const std::string& given, const Ope
 
 Volume openVolumeOrDie(const std::string& url, const OpenMetaOptions& options, bool checkVersion) {
   auto meta = openMeta(url, options);
+  if (meta.is(Code::notFormatted)) LOG_FATAL("{}", loadFailure(meta.status()));
   if (!meta) LOG_FATAL("{}", meta.status().text());
   auto format = (*meta)->load(checkVersion);
   if (!format) LOG_FATAL("{}", loadFailure(format.status()));
   return {*std::move(meta), *std::move(format)};
 }
 
-std::string loadFailure(const Status& status) {
-  if (status.is(Code::notFormatted)) return "load setting: database is not formatted, please run `juicefs format ...` first";
-  return "load setting: " + status.text();
+std::string volumeProblem(const Status& status) {
+  return status.is(Code::notFormatted) ? "database is not formatted, please run `juicefs format ...` first" : status.text();
 }
+std::string loadFailure(const Status& status) { return "load setting: " + volumeProblem(status); }
 
 Result<object::StoreConfig> storeConfig(const meta::Format& format, const Args* args) {
   object::StoreConfig c;

@@ -27,7 +27,9 @@ struct Volume {
   meta::Format format;
 };
 Volume openVolumeOrDie(const std::string& url, const OpenMetaOptions& options = {}, bool checkVersion = true);
-// The message of a failed load(): says what to do about a database without a volume.
+// The message of a failed openMeta() or load(): says what to do about a database without a volume. The second puts
+// `load setting: ` in front.
+std::string volumeProblem(const Status& status);
 std::string loadFailure(const Status& status);
 
 // The storage of a volume: driver, keys, prefix, encryption (passphrase from JFS_RSA_PASSPHRASE), limits.
