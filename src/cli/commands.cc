@@ -20,6 +20,9 @@ const std::vector<Command>& commands() {
       statusCommand(),
       infoCommand(),
       summaryCommand(),
+      // SERVICE
+      mountCommand(),
+      umountCommand(),
       // TOOL
       warmupCommand(),
       rmrCommand(),

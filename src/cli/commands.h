@@ -11,11 +11,13 @@ Command formatCommand();
 Command fsckCommand();
 Command gcCommand();
 Command infoCommand();
+Command mountCommand();
 Command quotaCommand();
 Command restoreCommand();
 Command rmrCommand();
 Command statusCommand();
 Command summaryCommand();
+Command umountCommand();
 Command versionCommand();
 Command warmupCommand();
 }  // namespace aquifer::cli

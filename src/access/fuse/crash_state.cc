@@ -112,6 +112,17 @@ Survivors CrashState::recover() {
   return s;
 }
 
+std::vector<SurvivingHandle> CrashState::openHandles() {
+  std::lock_guard lock(mu_);
+  std::vector<SurvivingHandle> out;
+  const uint32_t top = std::min<uint32_t>(m_->handleTop.load(), kHandles);
+  for (uint32_t i = 0; i < top; ++i) {
+    const auto& h = m_->handles[i];
+    if (const uint64_t fh = h.fh.load(std::memory_order_acquire)) out.push_back({fh, h.ino.load(), h.flags.load(), false});
+  }
+  return out;
+}
+
 void CrashState::indexOrphan(JournalEntry& from) {
   JournalEntry& to = m_->orphans[nextOrphan_++ % kOrphans];
   if (to.identity.load()) orphanAt_.erase(to.identity.load());

@@ -43,6 +43,7 @@ class CrashState : public vfs::OpenRecorder {
 
   // After a restart: reads what is there. Thread notes become orphans, which findOrphan knows; dirty marks are cleared.
   Survivors recover();
+  std::vector<SurvivingHandle> openHandles();        // what is open now, for a successor of another kind
 
   JournalEntry& note(size_t thread);                 // thread < kThreadNotes
   JournalEntry* findOrphan(uint64_t identity);       // nullptr: that request had not begun

@@ -1,0 +1,61 @@
+#include "cli/mount_state_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/log.h"
+
+namespace aquifer::cli {
+
+using Json = nlohmann::ordered_json;
+
+Status saveStateFile(const std::string& path, fuse::CrashState& state, const vfs::Vfs& vfs) {
+  Json handlers = Json::object();
+  for (const auto& h : state.openHandles()) {
+    handlers[std::to_string(h.fh)] = {{"Inode", h.ino}, {"Length", 0}, {"Flags", h.flags}, {"UseLocks", 0},
+                                      {"FlockOwner", 0}, {"Off", 0}, {"Data", ""}, {"TierID", 0}};
+  }
+  const Json j{{"Handler", handlers}, {"NextFh", vfs.nextHandle()}};
+  // Whoever reads it trusts it: nobody else may write it.
+  const std::string temporary = path + ".new";
+  unlink(temporary.c_str());
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return Status(Code::io, "cannot write " + temporary);
+  const std::string text = j.dump();
+  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(fd);
+  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) return Status(Code::io, "cannot write " + path);
+  return {};
+}
+
+void loadStateFile(const std::string& path, vfs::Vfs& vfs) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  const Json j = Json::parse(text.str(), nullptr, false);
+  if (!j.is_object() || !j.contains("Handler") || !j["Handler"].is_object()) {
+    LOG_WARN("state file {} is missing or damaged", path);
+    return;
+  }
+  size_t adopted = 0;
+  for (const auto& [key, h] : j["Handler"].items()) {
+    uint64_t fh = 0;
+    auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), fh);
+    if (error != std::errc() || end != key.data() + key.size() || !h.is_object()) continue;
+    if (!h.contains("Inode") || !h["Inode"].is_number_unsigned()) continue;
+    const uint32_t flags = h.contains("Flags") && h["Flags"].is_number_unsigned() ? h["Flags"].get<uint32_t>() : O_RDONLY;
+    vfs.adoptHandle(fh, h["Inode"].get<uint64_t>(), flags, false);
+    ++adopted;
+  }
+  if (j.contains("NextFh") && j["NextFh"].is_number_unsigned()) vfs.startHandlesFrom(std::max(vfs.nextHandle(), j["NextFh"].get<uint64_t>()));
+  LOG_INFO("loaded {} open handles from {}", adopted, path);
+  std::rename(path.c_str(), (path + ".bak").c_str());
+}
+
+}  // namespace aquifer::cli
