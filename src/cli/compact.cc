@@ -10,21 +10,22 @@
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
 #include "cli/progress.h"
+#include "cli/strict_exit.h"
 
 namespace aquifer::cli {
 
 namespace {
 
-void one(const std::string& path, int64_t threads) {
+bool one(const std::string& path, int64_t threads) {
   auto inode = inodeOf(path);
   if (!inode) {
     LOG_ERROR("lookup inode for \"{}\" error: {}", path, inode.status().text());
-    return;
+    return false;
   }
   auto control = ControlClient::open(path);
   if (!control) {
     LOG_ERROR("open control file for [{}:{}]: {}", *inode, path, control.status().text());
-    return;
+    return false;
   }
   std::string body;
   put64(body, *inode);
@@ -40,12 +41,14 @@ void one(const std::string& path, int64_t threads) {
   else if (reply->errnum == EINVAL) LOG_ERROR("compact is not supported, please upgrade and mount again");
   else if (reply->errnum) LOG_ERROR("compact [{}:{}]: {}", *inode, path, errnoText(reply->errnum));
   else LOG_INFO("compact [{}:\"{}\"] success.", *inode, path);
+  return reply && reply->errnum == 0;
 }
 
 int run(const Args& args) {
   auto threads = std::clamp<int64_t>(args.integer("threads"), 1, 65535);
-  for (auto& word : args.positional()) one(absolutePath(word), threads);
-  return 0;
+  bool failed = false;
+  for (auto& word : args.positional()) failed |= !one(absolutePath(word), threads);
+  return softExit(failed);
 }
 
 }  // namespace

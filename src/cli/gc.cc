@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/trash_walk.h"
 #include "cli/volume.h"
 #include "vfs/data_hooks.h"
 
@@ -39,6 +40,7 @@ class Collector {
 
  private:
   void cleanMetadata();
+  void cleanTrash();
   void compact();
   void readSlices();
   void scanObjects();
@@ -73,8 +75,30 @@ void Collector::job(const char* name, const char* what) {
   if (removed) LOG_INFO("{}: {} removed", what, removed);
 }
 
+// Folders of hours that began more than TrashDays ago. Mounts wait two hours longer; who runs this wants the space now.
+void Collector::cleanTrash() {
+  auto edge = unixSeconds() - int64_t{volume_.format.trashDays} * 86400;
+  std::vector<std::string> expired;
+  must(forEachTrashHour(meta_, [&](const meta::DirEntry& hour) {
+    int64_t began = 0;
+    if (parseHourNameUtc(hour.name, &began) && began < edge) expired.push_back(hour.name);
+    return Status();
+  }), "list the trash");
+  auto& bar = progress_.counter("Cleaned trash");
+  for (auto& hour : expired) {
+    auto before = bar.current();
+    auto s = meta_.removeAll(meta::Context::root(), meta::kTrashIno, hour, true, static_cast<int>(args_.integer("threads")), [&](uint64_t done, uint64_t) {
+      bar.set(before + static_cast<int64_t>(done));
+      return true;
+    });
+    // The folder itself, empty now, goes with the mounts' next round: nobody else may change the trash's root.
+    if (!s && !s.is(Code::notFound) && !s.is(Code::notPermitted)) LOG_WARN("clean trash {}: {}", hour, s.text());
+  }
+}
+
 void Collector::cleanMetadata() {
   if (deleting_) {
+    cleanTrash();
     job("trash", "clean the trash");
     job("detached", "clean detached nodes");
   }

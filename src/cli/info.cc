@@ -13,6 +13,7 @@
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
 #include "cli/progress.h"
+#include "cli/strict_exit.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -71,13 +72,14 @@ void print(const std::string& title, const InfoReply& info, bool raw) {
   printLocks(info);
 }
 
-void one(const Args& args, const std::string& word) {
+// False: this one could not be looked up; the others still are.
+bool one(const Args& args, const std::string& word) {
   uint64_t inode = 0;
   std::string directory;
   if (args.flag("inode")) {
     if (parseUnsigned(word, &inode) != NumberError::none) {
       LOG_ERROR("lookup inode for \"{}\": not a number", word);
-      return;
+      return false;
     }
     directory = absolutePath(".");
   } else {
@@ -85,14 +87,14 @@ void one(const Args& args, const std::string& word) {
     auto found = inodeOf(directory);
     if (!found) {
       LOG_ERROR("lookup inode for \"{}\": {}", word, found.status().text());
-      return;
+      return false;
     }
     inode = *found;
   }
   auto control = ControlClient::open(directory);
   if (!control) {
     LOG_ERROR("Open control file for \"{}\": {}", word, control.status().text());
-    return;
+    return false;
   }
   std::string body;
   put64(body, inode);
@@ -114,11 +116,13 @@ void one(const Args& args, const std::string& word) {
   if (!info) LOG_FATAL("info: {}", info.status().text());
   if (info->failed) LOG_FATAL("info: {}", info->reason);
   print(word, *info, args.flag("raw"));
+  return true;
 }
 
 int run(const Args& args) {
-  for (auto& word : args.positional()) one(args, word);
-  return 0;
+  bool failed = false;
+  for (auto& word : args.positional()) failed |= !one(args, word);
+  return softExit(failed);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/strict_exit.h"
 #include "cli/trash_walk.h"
 #include "cli/values.h"
 #include "cli/volume.h"
@@ -30,13 +31,14 @@ bool splitTrashName(const std::string& text, meta::Ino* parent, std::string* nam
   return true;
 }
 
-void restoreHour(meta::Meta& meta, const std::string& hour, bool putBack, int threads) {
+// False: something of the hour could not be restored.
+bool restoreHour(meta::Meta& meta, const std::string& hour, bool putBack, int threads) {
   LOG_INFO("restore files in {} ...", quoted(hour));
   auto root = meta::Context::root();
   auto folder = meta.lookup(root, meta::kTrashIno, hour);
   if (!folder) {
     LOG_ERROR("lookup {}: {}", quoted(hour), folder.status().text());
-    return;
+    return false;
   }
   std::vector<meta::DirEntry> entries;
   auto listed = forEachEntry(meta, folder->ino, [&](const meta::DirEntry& e) {
@@ -45,7 +47,7 @@ void restoreHour(meta::Meta& meta, const std::string& hour, bool putBack, int th
   });
   if (!listed) {
     LOG_ERROR("list {}: {}", quoted(hour), listed.text());
-    return;
+    return false;
   }
   std::unordered_set<meta::Ino> folders;
   for (auto& e : entries)
@@ -78,6 +80,7 @@ void restoreHour(meta::Meta& meta, const std::string& hour, bool putBack, int th
   progress.finish();
   LOG_INFO("{}: {} {}, {} need --put-back, {} conflicts, {} failed", hour, restored.current(), putBack ? "restored" : "rebuilt", waiting.current(),
            conflicts.current(), failed.current());
+  return conflicts.current() + failed.current() == 0;
 }
 
 int run(const Args& args) {
@@ -92,9 +95,10 @@ int run(const Args& args) {
   // A session: moving files charges quotas, and only a session knows which there are.
   if (auto s = meta.openSession(); !s) LOG_FATAL("new session: {}", s.text());
   auto threads = static_cast<int>(std::clamp<int64_t>(args.integer("threads"), 1, 256));
-  for (size_t i = 1; i < args.count(); ++i) restoreHour(meta, args.at(i), args.flag("put-back"), threads);
+  bool failed = false;
+  for (size_t i = 1; i < args.count(); ++i) failed |= !restoreHour(meta, args.at(i), args.flag("put-back"), threads);
   if (auto s = meta.closeSession(); !s) LOG_WARN("close session: {}", s.text());
-  return 0;
+  return softExit(failed);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
 #include "cli/progress.h"
+#include "cli/strict_exit.h"
 
 namespace aquifer::cli {
 
@@ -23,6 +24,7 @@ int run(const Args& args) {
   Progress progress;
   auto& removed = progress.counter("Removing entries");
   int64_t before = 0;
+  bool failed = false;
   for (auto& word : args.positional()) {
     auto path = absolutePath(word);
     auto parent = parentOf(path), name = baseName(path);
@@ -32,6 +34,7 @@ int run(const Args& args) {
     auto control = ControlClient::open(parent);
     if (!control) {
       LOG_ERROR("Open control file for \"{}\": {}", parent, control.status().text());
+      failed = true;
       continue;
     }
     if (name.size() > 255) LOG_FATAL("RMR \"{}\": {}", word, errnoText(ENAMETOOLONG));
@@ -46,7 +49,7 @@ int run(const Args& args) {
     if (reply->errnum) LOG_FATAL("RMR \"{}\": {}", word, errnoText(reply->errnum));
     before = removed.current();
   }
-  return 0;
+  return softExit(failed);
 }
 
 }  // namespace

@@ -87,9 +87,8 @@ struct Pile {
 Status addGarbage(meta::Meta& meta, JsonObject& stat) {
   Pile trash, files, trashSlices, pendingSlices;
   TRY(forEachTrashEntry(meta, [&](const meta::DirEntry& e) {
-    if (e.dentry.type != meta::FileType::regular || !e.attr) return Status();
     ++trash.count;
-    trash.bytes += e.attr->length;
+    if (e.attr && e.attr->isRegular()) trash.bytes += e.attr->length;
     return Status();
   }));
   TRY(meta.listDelFiles([&](meta::Ino, uint64_t length, int64_t) {

@@ -16,13 +16,18 @@ Status forEachEntry(meta::Meta& meta, meta::Ino dir, const std::function<Status(
   }
 }
 
+Status forEachTrashHour(meta::Meta& meta, const std::function<Status(const meta::DirEntry&)>& visit) {
+  auto s = forEachEntry(meta, meta::kTrashIno, [&](const meta::DirEntry& hour) {
+    return hour.dentry.type == meta::FileType::directory ? visit(hour) : Status();
+  });
+  return s.is(Code::notFound) ? Status() : s;
+}
+
 Status forEachTrashEntry(meta::Meta& meta, const std::function<Status(const meta::DirEntry&)>& visit) {
-  auto s = forEachEntry(meta, meta::kTrashIno, [&](const meta::DirEntry& hour) -> Status {
-    if (hour.dentry.type != meta::FileType::directory) return {};
+  return forEachTrashHour(meta, [&](const meta::DirEntry& hour) -> Status {
     auto inner = forEachEntry(meta, hour.dentry.ino, visit);
     return inner.is(Code::notFound) ? Status() : inner;   // emptied while we looked
   });
-  return s.is(Code::notFound) ? Status() : s;
 }
 
 }  // namespace aquifer::cli

@@ -14,6 +14,7 @@
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
 #include "cli/progress.h"
+#include "cli/strict_exit.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -95,6 +96,7 @@ int run(const Args& args) {
   auto& bytes = bars.bytes("Bytes");
   CacheReply all;
   std::vector<std::string> batch;
+  bool failed = false;
   auto flush = [&] {
     if (batch.empty()) return;
     auto one = send(*control, action, batch, threads, background, [&](uint64_t n, uint64_t size) {
@@ -113,6 +115,7 @@ int run(const Args& args) {
     auto path = absolutePath(word);
     if (path != *root && !path.starts_with(*root == "/" ? "/" : *root + "/")) {
       LOG_ERROR("Path \"{}\" is not under mount point \"{}\"", word, *root);
+      failed = true;
       continue;
     }
     if (*root == "/") {   // the mount cannot tell its own root from the host's: name the inode instead
@@ -130,7 +133,7 @@ int run(const Args& args) {
   flush();
   bars.finish();
   if (!background) report(action, all);
-  return 0;
+  return softExit(failed);
 }
 
 }  // namespace

@@ -245,6 +245,120 @@ def quotas(b):
         b.case(["quota"] + args + [url])
 
 
+def encryption(b):
+    keys = {}
+    for name, more in (("plain", []), ("locked", ["-aes256", "-passout", "pass:secret"])):
+        keys[name] = f"{b.folder}/{name}.pem"
+        subprocess.run(["openssl", "genrsa"] + more + ["-out", keys[name], "2048"], check=True, capture_output=True)
+    url = "sqlite3://{d}/e.db"
+    b.case(["format", url, "secret", "--bucket", "{d}/eob", "--encrypt-rsa-key", keys["locked"]], err="level")
+    b.case(["format", url, "secret", "--bucket", "{d}/eob", "--encrypt-rsa-key", keys["locked"]], err="level", env={"JFS_RSA_PASSPHRASE": "wrong"})
+    b.case(["format", url, "secret", "--bucket", "{d}/eob", "--encrypt-rsa-key", keys["plain"], "--encrypt-algo", "rot13"], err="level")
+    b.case(["format", url, "secret", "--bucket", "{d}/eob", "--encrypt-rsa-key", keys["locked"]], env={"JFS_RSA_PASSPHRASE": "secret"})
+    b.case(["config", url])
+    b.case(["gc", url], err="level")
+    b.case(["gc", url], err="level", env={"JFS_RSA_PASSPHRASE": "wrong"})
+    b.case(["gc", url], env={"JFS_RSA_PASSPHRASE": "secret"})
+    b.case(["format", url, "secret", "--bucket", "{d}/eob", "--encrypt-algo", "chacha20-rsa"], err="none", env={"JFS_RSA_PASSPHRASE": "secret"})
+    b.case(["config", url])
+    for who, other in (("ours", "theirs"), ("theirs", "ours")):
+        r = b.run(who, ["fsck", f"sqlite3://{b.folder}/{other}/e.db"], env={"JFS_RSA_PASSPHRASE": "secret"})
+        b.check(f"{who} opens the encrypted volume of {other}", r.code == 0, r.err)
+    for who in ("ours", "theirs"):
+        with sqlite3.connect(f"{b.folder}/{who}/e.db") as db:
+            text = db.execute("select value from jfs_setting where name='format'").fetchone()[0]
+            db.execute("update jfs_setting set value=? where name='format'", (text.replace('"MetaVersion": 1', '"MetaVersion": 2'),))
+    for command in (["status"], ["gc"], ["quota", "list"], ["fsck"]):
+        b.case(command + [url], err="level")
+    for who in ("ours", "theirs"):
+        with sqlite3.connect(f"{b.folder}/{who}/e.db") as db:
+            db.execute("update jfs_setting set value='{damaged' where name='format'")
+    for command in (["status"], ["config"], ["gc"], ["format"]):
+        b.case(command + [url] + (["secret"] if command == ["format"] else []), err="level")
+
+
+def trash(b):
+    """Each program restores and cleans a volume of its own that the original client has filled in the same way."""
+    hours = {}
+    for who in ("ours", "theirs"):
+        url, mnt = f"sqlite3://{b.folder}/{who}/t.db", f"{b.folder}/{who}/mnt"
+        os.makedirs(mnt)
+        b.run("theirs", ["format", url, "trash", "--bucket", f"{b.folder}/{who}/tob", "--block-size", "64K"])
+        r = b.run("theirs", ["mount", "-d", url, mnt, "--cache-dir", f"{b.folder}/{who}/cache", "--no-usage-report", "--backup-meta", "0",
+                             "--log", f"{b.folder}/{who}/mnt.log", "--metrics", "127.0.0.1:0"])
+        if r.code != 0:
+            print("SKIP the part with trash:", r.err[-200:])
+            return
+        try:
+            for name in ("a/b/c", "a/d", "keep/x"):
+                os.makedirs(f"{mnt}/{name}", exist_ok=True)
+            for name in ("a/1", "a/b/2", "a/b/c/3", "a/d/4", "keep/5", "keep/x/6", "7"):
+                with open(f"{mnt}/{name}", "wb") as f:
+                    f.write(name.encode() * 1000)
+            with open(f"{mnt}/many", "ab", buffering=0) as f:
+                for i in range(3):
+                    f.write(bytes(1000))
+                    os.fsync(f.fileno())
+            b.run("theirs", ["quota", "set", "--path", "/keep", "--capacity", "1", url])
+            time.sleep(1)
+            b.run("theirs", ["rmr", f"{mnt}/a"])
+            for name in ("keep/5", "keep/x/6", "7"):
+                os.remove(f"{mnt}/{name}")
+            with open(f"{mnt}/7", "w") as f:
+                f.write("in the way")
+            hours[who] = sorted(os.listdir(f"{mnt}/.trash"))
+        finally:
+            b.run("theirs", ["umount", mnt])
+    url = "sqlite3://{d}/t.db"
+
+    def tree(who):
+        with sqlite3.connect(f"{b.folder}/{who}/t.db") as db:
+            return sorted(db.execute("select parent, name, type from jfs_edge where parent < 9000000000000000000").fetchall())
+
+    def sums(who):
+        with sqlite3.connect(f"{b.folder}/{who}/t.db") as db:
+            return (db.execute("select inode, used_space, used_inodes from jfs_dir_quota order by inode").fetchall(),
+                    db.execute("select inode, used_space, used_inodes from jfs_dir_stats where inode < 9000000000000000000 order by inode").fetchall())
+
+    b.check("same trash", tree("ours") == tree("theirs") and len(hours["ours"]) == len(hours["theirs"]) == 1, str(hours))
+    young = {"JFS_GC_SKIPPEDTIME": "0"}
+    for who in ("ours", "theirs"):
+        b.run(who, ["quota", "check", "--repair", "--path", "/keep", f"sqlite3://{b.folder}/{who}/t.db"])
+    b.case(["status", "-m", url])
+    b.case(["restore", url, "2020-01-01-01"])
+    b.case(["restore", "--zz", url, "x"])
+    for flags in ([], ["--put-back"]):
+        for who in ("ours", "theirs"):
+            r = b.run(who, ["restore"] + flags + [f"sqlite3://{b.folder}/{who}/t.db"] + hours[who])
+            b.check(f"{who} restore {' '.join(flags)}", r.code == 0, r.err)
+        b.check(f"same tree after restore {' '.join(flags)}", tree("ours") == tree("theirs"), f"{tree('ours')}\n{tree('theirs')}")
+    names = {row[1] for row in tree("ours")}
+    b.check("all is back", {b"1", b"2", b"3", b"4", b"5", b"6", b"c"} <= names, str(names))
+    b.check("same quota and statistics", sums("ours") == sums("theirs"), f"{sums('ours')}\n{sums('theirs')}")
+    b.case(["quota", "list", url])
+    r = b.run("ours", ["quota", "check", "--path", "/keep", f"sqlite3://{b.folder}/ours/t.db"])
+    b.check("quota is right after restore", r.code == 0, r.err)
+    time.sleep(1.1)
+    b.case(["gc", url], env=young)
+    b.case(["gc", "--compact", url], env=young, edit=lambda lines: [x for x in lines if not x[1].startswith("scanned")])
+    b.case(["gc", url], env=young, edit=lambda lines: [x for x in lines if not x[1].startswith("scanned")])
+    b.case(["fsck", url])
+    b.case(["config", url, "--trash-days", "0", "-y"])
+    for _ in range(2):
+        for who in ("ours", "theirs"):
+            r = b.run(who, ["gc", "--delete", f"sqlite3://{b.folder}/{who}/t.db"], env=young)
+            b.check(f"{who} gc --delete", r.code == 0, r.err)
+    # The empty folder of the hour stays a little longer with us.
+    b.case(["status", "-m", url], out=lambda t: [line.rstrip(",") for line in t.splitlines() if "Used" not in line and "AvailableSpace" not in line])
+    b.case(["fsck", url])
+
+    def objects(who):
+        return sorted(f for _, _, fs in os.walk(f"{b.folder}/{who}/tob/trash/chunks") for f in fs)
+    b.check("same objects at the end", objects("ours") == objects("theirs"), f"{objects('ours')}\n{objects('theirs')}")
+    r = b.run("theirs", ["fsck", f"sqlite3://{b.folder}/ours/t.db", "--path", "/", "-r"])
+    b.check("theirs finds nothing wrong with what ours did", r.code == 0 and "ERROR" not in r.err and "WARNING" not in r.err.replace("<WARNING>: Set", ""), r.err)
+
+
 def mounted(b):
     mnt = f"{b.folder}/mnt"
     url = f"sqlite3://{b.folder}/m.db"
@@ -344,7 +458,7 @@ def main():
     p.add_argument("--ours", required=True)
     p.add_argument("--theirs", default=shutil.which("juicefs"))
     p.add_argument("--keep", action="store_true", help="leave the temporary folder")
-    p.add_argument("--only", default="", help="grammar, volumes, across, quotas or mounted")
+    p.add_argument("--only", default="", help="grammar, volumes, across, quotas, encryption, trash or mounted")
     p.add_argument("pattern", nargs="?", default="", help="only cases whose command line holds this text")
     a = p.parse_args()
     if not a.theirs:
@@ -357,7 +471,7 @@ def main():
     b = Bench(a.ours, a.theirs, folder)
     b.pattern = a.pattern
     try:
-        for part in (grammar, volumes, across, quotas, mounted):
+        for part in (grammar, volumes, across, quotas, encryption, trash, mounted):
             if a.only in ("", part.__name__):
                 part(b)
     finally:
