@@ -15,6 +15,7 @@ namespace {
 constexpr int kImmediateRetries = 3;
 constexpr int64_t kMaxSleepMs = 100;
 constexpr int64_t kMaxUnavailableSleepMs = 2000;
+constexpr int kRefusalsToTell = 10;
 
 void sleepBelow(int64_t ms) { sleepMs(1 + static_cast<int64_t>(randomBelow(static_cast<uint64_t>(std::max<int64_t>(ms, 1))))); }
 
@@ -40,7 +41,8 @@ class Retries {
     countRestart(operation_);
     if (why.is(Code::unavailable)) {
       if ((monotonicNanos() - start_) / 1'000'000 >= policy_.deadlineMs) return giveUp(why);
-      if (++refusals_ == 1) LOG_WARN("{}: {}; trying again", operation_, why.text());
+      // Short ones are everyday; by now it has waited for about a second.
+      if (++refusals_ == kRefusalsToTell) LOG_WARN("{}: {}; trying again", operation_, why.text());
       sleepBelow(std::min<int64_t>(kMaxUnavailableSleepMs, int64_t{1} << std::min(refusals_ + 1, 11)));
     } else if (attempts_ > kImmediateRetries) {
       sleepBelow(std::min<int64_t>(kMaxSleepMs, int64_t{attempts_} * attempts_));

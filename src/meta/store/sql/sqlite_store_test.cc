@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -477,6 +478,34 @@ TEST_F(SqliteStoreTest, LargeTransactionsSurviveReopening) {
     ASSERT_TRUE(store->sync().isOk());
   }
   EXPECT_EQ((std::vector<std::string>{"300|18000000"}), query("SELECT count(*), sum(length(value)) FROM jfs_xattr"));
+  EXPECT_EQ((std::vector<std::string>{"ok"}), query("PRAGMA integrity_check"));
+}
+
+// The write of a commit to the -wal fails half way (the file may not grow): nothing of it is there, and the store goes on.
+TEST_F(SqliteStoreTest, ACommitThatCannotBeWrittenLeavesNothing) {
+  auto store = formatted();
+  rlimit before{};
+  ASSERT_EQ(0, ::getrlimit(RLIMIT_FSIZE, &before));
+  auto* handler = ::signal(SIGXFSZ, SIG_IGN);
+  auto limit = before;
+  limit.rlim_cur = std::filesystem::file_size(path_ + "-wal") + 100'000;
+  ASSERT_EQ(0, ::setrlimit(RLIMIT_FSIZE, &limit));
+  auto failed = store->run([](MetaTxn& t) -> Status {
+    t.add(key::counter("n"), 1);
+    for (Ino i = 0; i < 90; ++i) t.put(key::xattr(i, "x"), std::string(10'000, 'v'));
+    return {};
+  }, {});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(failed.is(Code::io) || failed.is(Code::noSpace)) << failed.text();
+  ASSERT_TRUE(write(*store, [](MetaTxn& t) -> Status {
+    TRY_ASSIGN(auto n, t.get(key::counter("n")));
+    EXPECT_FALSE(n);
+    t.add(key::counter("n"), 5);
+    return {};
+  }).isOk());
+  store.reset();
+  EXPECT_EQ((std::vector<std::string>{"5|0"}), query("SELECT value, (SELECT count(*) FROM jfs_xattr) FROM jfs_counter WHERE name='n'"));
   EXPECT_EQ((std::vector<std::string>{"ok"}), query("PRAGMA integrity_check"));
 }
 

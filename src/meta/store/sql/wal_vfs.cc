@@ -125,6 +125,8 @@ int open(sqlite3_vfs*, const char* name, sqlite3_file* f, int flags, int* outFla
 }
 
 const char* registerLayer() {
+  // Counting allocations takes a lock that all connections share. Refused, without harm, if SQLite is in use already.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   if (sqlite3_initialize() != SQLITE_OK) return nullptr;
   systemVfs = sqlite3_vfs_find(nullptr);
   if (!systemVfs) return nullptr;
