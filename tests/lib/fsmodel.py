@@ -322,6 +322,15 @@ class Workload:
         parent.children[name] = node
         return f"{src} {dst}"
 
+    def look(self, root, *paths):
+        """Linux answers ESTALE when a rename's own lookup finds a directory that another host has moved (it cannot re-hang the cached
+        dentry while it holds the rename lock). Looking beforehand, without that lock, re-hangs it."""
+        for p in paths:
+            try:
+                os.lstat(root + p)
+            except OSError:
+                pass
+
     def op_unlink(self, root):
         path = self.pick(("file", "link"))
         if not path:
@@ -351,6 +360,7 @@ class Workload:
                 want = errno.ENOTEMPTY
         if (src + "/").startswith(dst + "/") and src != dst:     # the target is an ancestor of the source
             want = errno.ENOTEMPTY
+        self.look(root, src, dst)
         self.expect(f"rename {src} {dst}", want, os.rename, root + src, root + dst)
         if want == 0 and src != dst and a is not b:
             sparent, sname = self.model.split(src)
@@ -366,6 +376,7 @@ class Workload:
             return
         if self.model.walk(a) is self.model.walk(b):
             return
+        self.look(root, a, b)
         renameat2(root + a, root + b, 2)
         pa, na = self.model.split(a)
         pb, nb = self.model.split(b)
