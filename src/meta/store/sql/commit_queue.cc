@@ -1,5 +1,7 @@
 #include "meta/store/sql/commit_queue.h"
 
+#include <algorithm>
+
 namespace aquifer::meta::sql {
 
 Status CommitQueue::run(const TxnBody& body, const TxnOptions& options) {
@@ -36,8 +38,9 @@ void CommitQueue::pass() {
   else if (!waiting_.empty()) waiting_.front()->wake.notify_one();
 }
 
-void CommitQueue::alone(const std::function<void()>& work) {
+bool CommitQueue::alone(const std::function<void()>& work) {
   std::unique_lock lock(mu_);
+  if (leading_ && leader_ == std::this_thread::get_id()) return false;
   ++aloneWaiting_;
   free_.wait(lock, [&] { return !leading_; });
   --aloneWaiting_;
@@ -47,6 +50,7 @@ void CommitQueue::alone(const std::function<void()>& work) {
   work();
   lock.lock();
   pass();
+  return true;
 }
 
 }  // namespace aquifer::meta::sql

@@ -28,8 +28,8 @@ class CommitQueue {
   explicit CommitQueue(Execute execute, size_t maxBatch) : execute_(std::move(execute)), maxBatch_(maxBatch) {}
 
   Status run(const TxnBody& body, const TxnOptions& options);
-  // Runs `work` while no batch runs.
-  void alone(const std::function<void()>& work);
+  // Runs `work` while no batch runs. false: called from inside a transaction, where it would wait for itself.
+  bool alone(const std::function<void()>& work);
 
  private:
   void lead(std::unique_lock<std::mutex>& lock);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "meta/store/sql/wal_vfs.h"
 
@@ -48,6 +50,23 @@ Code codeOf(int rc) {
     case SQLITE_SCHEMA: return Code::unavailable;
     default: return Code::io;
   }
+}
+
+// Nothing waits in a -wal, and nobody can make one.
+bool mayBeImmutable(const std::string& path) {
+  std::error_code ignored;
+  auto parent = std::filesystem::path(path).parent_path();
+  bool writable = ::access(parent.empty() ? "." : parent.c_str(), W_OK) == 0;
+  auto wal = std::filesystem::file_size(path + "-wal", ignored);
+  return !writable && (ignored || wal == 0);
+}
+
+std::string immutableUri(const std::string& path) {
+  std::string uri = "file:";
+  for (unsigned char c : path)
+    if (c == '%' || c == '?' || c == '#') uri += fmt::format("%{:02X}", c);
+    else uri += static_cast<char>(c);
+  return uri + "?immutable=1";
 }
 
 }  // namespace
@@ -105,8 +124,16 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const SqliteOpe
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (how.create && write) flags |= SQLITE_OPEN_CREATE;
+  auto opened = openAs(how, how.path, flags);
+  if (opened || !how.readOnly || !mayBeImmutable(how.path)) return opened;
+  // On a file system that nobody here can write there is no place for the -shm, and no one to share it with.
+  LOG_WARN("{}: opened without locks, since its directory is not writable", how.path);
+  return openAs(how, immutableUri(how.path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE);
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::openAs(const SqliteOpen& how, const std::string& name, int flags) {
   sqlite3* raw = nullptr;
-  int rc = sqlite3_open_v2(how.path.c_str(), &raw, flags, walGatheringVfs());
+  int rc = sqlite3_open_v2(name.c_str(), &raw, flags, walGatheringVfs());
   if (!raw) return Code::noMemory;
   auto out = std::unique_ptr<SqliteConnection>(new SqliteConnection(raw, how.path));
   if (rc != SQLITE_OK) return out->error(rc);

@@ -56,6 +56,7 @@ class SqliteConnection : public Connection {
  private:
   class Prepared;
   SqliteConnection(sqlite3* db, std::string path);
+  static Result<std::unique_ptr<SqliteConnection>> openAs(const SqliteOpen& how, const std::string& name, int flags);
   Result<std::unique_ptr<Prepared>> prepare(const std::string& text);
 
   sqlite3* db_;

@@ -15,6 +15,9 @@ bool isComplete(const Layout& layout) {
   return true;
 }
 
+// Connections that this thread has out, of all pools. A thread that holds one must not wait for another: all might do so.
+thread_local int held = 0;
+
 }  // namespace
 
 SqlitePool::SqlitePool(SqliteOpen how, std::string tablePrefix, size_t limit)
@@ -73,8 +76,9 @@ Result<SqlitePool::Lease> SqlitePool::take() {
   std::unique_ptr<Slot> slot;
   {
     std::unique_lock lock(mu_);
-    returned_.wait(lock, [&] { return !idle_.empty() || out_ < limit_; });
+    returned_.wait(lock, [&] { return !idle_.empty() || out_ < limit_ || held > 0; });
     ++out_;
+    ++held;
     if (!idle_.empty()) {
       // The one used last: its cache is warm.
       slot = std::move(idle_.back());
@@ -92,6 +96,7 @@ Result<SqlitePool::Lease> SqlitePool::take() {
   }
   std::lock_guard lock(mu_);
   --out_;
+  --held;
   returned_.notify_one();
   return status;
 }
@@ -99,7 +104,8 @@ Result<SqlitePool::Lease> SqlitePool::take() {
 void SqlitePool::giveBack(std::unique_ptr<Slot> slot) {
   std::lock_guard lock(mu_);
   --out_;
-  idle_.push_back(std::move(slot));
+  --held;
+  if (out_ + idle_.size() < limit_) idle_.push_back(std::move(slot));
   returned_.notify_one();
 }
 

@@ -43,7 +43,7 @@ class SqlitePool {
     SqlitePool* pool_;
     std::unique_ptr<Slot> slot_;
   };
-  // Waits while `limit` connections are in use.
+  // Waits while `limit` connections are in use, unless this thread has one already. Give it back on the same thread.
   Result<Lease> take();
   void closeIdle();
   std::shared_ptr<const Statements> statements() const;

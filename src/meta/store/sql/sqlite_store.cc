@@ -21,7 +21,7 @@ namespace aquifer::meta {
 namespace sql {
 namespace {
 
-constexpr int kWriterCacheKiB = 65536, kReaderCacheKiB = 16384;
+constexpr int kWriterCacheKiB = 32768, kReaderCacheKiB = 8192;
 constexpr size_t kReaders = 8;
 constexpr size_t kMaxGroup = 64;
 // A group ends early when its bodies took this long, so that a slow one delays the others by no more than its own time.
@@ -201,7 +201,7 @@ Status SqliteStore::rollback(Status why) {
 Status SqliteStore::withWriter(const std::function<Status(SqlitePool::Slot&)>& work) {
   if (options_.readOnly) return Status(Code::readOnly, "the metadata store is opened read-only");
   Status status;
-  queue_.alone([&] {
+  bool ran = queue_.alone([&] {
     status = writer_->db->control(Control::beginImmediate);
     if (!status) return;
     status = work(*writer_);
@@ -209,18 +209,20 @@ Status SqliteStore::withWriter(const std::function<Status(SqlitePool::Slot&)>& w
     if (!status) status = rollback(std::move(status));
     if (auto s = pool_.reload(*writer_); !s && status) status = s;
   });
-  return status;
+  return ran ? status : Status(Code::deadlock, "the schema cannot be changed inside a transaction");
 }
 
 Status SqliteStore::createMissing(SqlitePool::Slot& slot) {
   TRY_ASSIGN(auto layout, readLayout(*slot.db, address_.tablePrefix));
-  TRY_ASSIGN(auto indexes, slot.db->queryTexts("SELECT name FROM sqlite_master WHERE type='index'"));
   for (auto& table : sqliteTables(address_.tablePrefix)) {
-    if (!layout.hasTable(table.name)) TRY(slot.db->exec(table.create));
-    else
+    if (!layout.hasTable(table.name)) {
+      TRY(slot.db->exec(table.create));
+    } else {
       for (auto& added : table.columns)
         if (!layout.hasColumn(table.name, std::string(added.column)))
-          TRY(slot.db->exec(fmt::format("ALTER TABLE `{}{}` ADD COLUMN `{}` {}", address_.tablePrefix, table.name, added.column, added.definition)));
+          TRY(slot.db->exec(fmt::format("ALTER TABLE `{}{}` ADD COLUMN `{}` {}", address_.tablePrefix, table.name, added.column,
+                                        added.definition)));
+    }
     for (auto& index : table.indexes) TRY(slot.db->exec(index));
   }
   return {};

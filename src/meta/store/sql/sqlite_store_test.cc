@@ -423,9 +423,27 @@ TEST_F(SqliteStoreTest, ATransactionInsideATransactionIsRefused) {
   auto store = formatted();
   EXPECT_TRUE(write(*store, [&](MetaTxn&) -> Status {
     EXPECT_EQ(Code::deadlock, store->run([](MetaTxn&) { return Status(); }, {}).code());
+    EXPECT_EQ(Code::deadlock, store->prepareSchema(true).code());
     EXPECT_TRUE(store->run([](MetaTxn& t) { return t.get(key::setting()).status(); }, {.readOnly = true}).isOk());
     return {};
   }).isOk());
+}
+
+TEST_F(SqliteStoreTest, ReadersInsideReadersDoNotWaitForEachOther) {
+  constexpr int kThreads = 12;  // more than there are pooled connections
+  auto store = formatted();
+  std::atomic<int> inside{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&] {
+      EXPECT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
+        TRY(t.get(key::setting()));
+        // Until the pool is used up.
+        for (++inside; inside < 8;) std::this_thread::yield();
+        return read(*store, [](MetaTxn& inner) { return inner.get(key::setting()).status(); });
+      }).isOk());
+    });
+  for (auto& t : threads) t.join();
 }
 
 TEST_F(SqliteStoreTest, WaitsForAnotherWriter) {
