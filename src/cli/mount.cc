@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -99,9 +100,19 @@ int startInBackground(SupervisorConfig config, const MountPlan& plan) {
   return superviseMount(config);
 }
 
+// Whoever started us may have left us files that are open on the very mount that we are about to serve: a process that holds one
+// cannot end while nobody answers its close. All but the three standard ones and a given FUSE descriptor go, now, while somebody does.
+void closeStrangers(const MountPlan& plan) {
+  unsigned given = 0;
+  if (plan.givenDescriptor) given = static_cast<unsigned>(std::max(0, std::atoi(plan.mountPoint.c_str() + sizeof("/dev/fd/") - 1)));
+  if (given > 3) close_range(3, given - 1, 0);
+  close_range(std::max(3u, given + 1), ~0u, 0);
+}
+
 int runMount(const Args& args) {
   if (getenv("JFS_SUPERVISOR")) return runMountWorker(args);
   MountPlan plan = mountPlanOrDie(args);
+  closeStrangers(plan);
   const char* keeper = getenv("JFS_SUPER_COMM");
   const bool kept = keeper && *keeper;
   if (!kept && !plan.givenDescriptor) prepareMountPoint(plan.mountPoint);
@@ -120,7 +131,9 @@ int runMount(const Args& args) {
     if (plan.updateFstab && !getenv("CALL_VIA_MOUNT")) updateFstab(args, plan);
     updatePruneFs();
   }
-  return plan.background ? startInBackground(config, plan) : superviseMount(config);
+  if (plan.background) return startInBackground(config, plan);
+  if (chdir("/") != 0) LOG_FATAL("chdir /: {}", std::strerror(errno));  // or we would keep some other file system busy
+  return superviseMount(config);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Status saveStateFile(const std::string& path, fuse::CrashState& state, const vfs
   return {};
 }
 
-void loadStateFile(const std::string& path, vfs::Vfs& vfs) {
+void loadStateFile(const std::string& path, fuse::CrashState& state) {
   std::ifstream in(path);
   std::stringstream text;
   text << in.rdbuf();
@@ -50,10 +50,10 @@ void loadStateFile(const std::string& path, vfs::Vfs& vfs) {
     if (error != std::errc() || end != key.data() + key.size() || !h.is_object()) continue;
     if (!h.contains("Inode") || !h["Inode"].is_number_unsigned()) continue;
     const uint32_t flags = h.contains("Flags") && h["Flags"].is_number_unsigned() ? h["Flags"].get<uint32_t>() : O_RDONLY;
-    vfs.adoptHandle(fh, h["Inode"].get<uint64_t>(), flags, false);
+    state.opened(fh, h["Inode"].get<uint64_t>(), flags);
     ++adopted;
   }
-  if (j.contains("NextFh") && j["NextFh"].is_number_unsigned()) vfs.startHandlesFrom(std::max(vfs.nextHandle(), j["NextFh"].get<uint64_t>()));
+  if (j.contains("NextFh") && j["NextFh"].is_number_unsigned()) state.reserveHandles(j["NextFh"].get<uint64_t>());
   LOG_INFO("loaded {} open handles from {}", adopted, path);
   std::rename(path.c_str(), (path + ".bak").c_str());
 }

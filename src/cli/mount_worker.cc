@@ -214,12 +214,15 @@ void Worker::openSession() {
   plan_.server.crashStateFd = inherited_.empty() ? -1 : inherited_[0];
   if (!inherited_.empty()) plan_.server.cloneFds.assign(inherited_.begin() + 1, inherited_.end());
   if (!plan_.readOnly) plan_.server.allocateIno = [this] { return meta_->allocateIno(); };
+  // Under a supervisor of another kind nothing outlives us; the memory is then ours alone.
+  if (plan_.server.crashStateFd < 0)
+    if (auto own = fuse::CrashState::create()) plan_.server.crashStateFd = *own;
   if (plan_.server.crashStateFd >= 0) {
     if (auto s = fuse::CrashState::map(plan_.server.crashStateFd)) state_ = std::move(*s);
     if (state_) state_->setSession(facts_.sid);
   }
+  if (const auto path = environment("_FUSE_STATE_PATH"); !path.empty() && adopting && state_) loadStateFile(path, *state_);
   vfs_ = vfs::makeVfs(*meta_, *blocks_, vfsConfig());
-  if (const auto path = environment("_FUSE_STATE_PATH"); !path.empty()) loadStateFile(path, *vfs_);
   server_ = fuse::makeServer(session.fd, *vfs_, plan_.server);
   const Status ready = adopting ? server_->adopt(session.init, true) : server_->negotiate();
   if (!ready) {

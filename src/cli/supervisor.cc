@@ -108,6 +108,9 @@ Status Supervisor::freshState() {
   clones_.clear();
   TRY_ASSIGN(stateFd_, fuse::CrashState::create());
   TRY_ASSIGN(state_, fuse::CrashState::map(stateFd_));
+  // Requests that were taken over a descriptor which outlives the worker have to be asked for again; a kernel that cannot do so must
+  // see that descriptor die instead, or their callers would wait for ever. The worker then opens its own.
+  if (!kernelCanResend()) return {};
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   for (long i = 0; i < std::clamp(cores, 2l, 8l); ++i) {
     auto fd = fuse::openDevice();

@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -123,6 +126,13 @@ bool inContainer() {
   for (const char* word : {"docker", "kubepods", "containerd", "libpod", "lxc"})
     if (cgroups.find(word) != std::string::npos) return true;
   return false;
+}
+
+bool kernelCanResend() {
+  utsname name{};
+  int major = 0, minor = 0;
+  if (uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2) return false;
+  return major > 6 || (major == 6 && minor >= 9);
 }
 
 void raiseDescriptorLimit() {

@@ -26,6 +26,7 @@ std::vector<std::string> describeThreads(pid_t pid);
 char processState(pid_t pid);        // R S D T Z …, 0: gone
 bool isTraced(pid_t pid);            // a debugger holds it
 bool inContainer();
+bool kernelCanResend();              // Linux 6.9 and newer
 
 void raiseDescriptorLimit();
 void protectFromOom();               // outside containers only

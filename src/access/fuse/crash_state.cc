@@ -212,6 +212,11 @@ void CrashState::dirty(vfs::Ino ino, bool isDirty) {
   dirtyAt_[ino] = at;
 }
 
+void CrashState::reserveHandles(vfs::Handle next) {
+  std::lock_guard lock(mu_);
+  if (next > m_->nextHandle.load()) m_->nextHandle.store(next);
+}
+
 void CrashState::beat() { m_->beats.fetch_add(1, std::memory_order_relaxed); }
 uint64_t CrashState::beats() const { return m_->beats.load(std::memory_order_relaxed); }
 void CrashState::setSession(uint64_t sid) { m_->session.store(sid); }

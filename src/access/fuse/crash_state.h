@@ -55,6 +55,7 @@ class CrashState : public vfs::OpenRecorder {
   void closed(vfs::Handle fh) override;
   void dirty(vfs::Ino ino, bool isDirty) override;
 
+  void reserveHandles(vfs::Handle next);  // numbers below are taken
   void beat();
   uint64_t beats() const;
   void setSession(uint64_t sid);

@@ -28,7 +28,6 @@ Negotiated negotiateInit(const InitIn& in, const ServerConfig& config) {
   n.tooOld = in.major < kProtocolMajor || (in.major == kProtocolMajor && in.minor < kOldestMinor);
   const uint64_t offered = in.flags | (in.flags & kInitExt ? uint64_t{in.flags2} << 32 : 0);
   n.flags = offered & wantedFlags(config);
-  n.resend = n.flags & kInitHasResend;
   // Without MAX_PAGES a request carries 32 pages at most.
   const uint32_t ceiling = n.flags & kInitMaxPages ? kMaxRequest : 32 * kPage;
   n.maxWrite = std::clamp(config.maxWrite, kPage, ceiling);

@@ -12,7 +12,6 @@ struct Negotiated {
   InitOut out{};
   uint64_t flags = 0;       // those in force
   uint32_t maxWrite = 0;
-  bool resend = false;      // the kernel can be asked to send again what a dead process had taken
   bool tooOld = false;      // protocol before 7.12: answer anyway with what we speak, then stop
 };
 Negotiated negotiateInit(const InitIn& in, const ServerConfig& config);

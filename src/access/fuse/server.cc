@@ -146,7 +146,7 @@ Status ServerImpl::negotiate() {
 }
 
 Status ServerImpl::adopt(const std::string& init, bool resend) {
-  TRY_ASSIGN(const InitIn in, parseInit(init));
+  TRY(parseInit(init));
   init_ = init;
   TRY(attachState());
   const Survivors survivors = state_->recover();
@@ -155,7 +155,8 @@ Status ServerImpl::adopt(const std::string& init, bool resend) {
   if (!survivors.handles.empty() || survivors.lostInodes) {
     LOG_INFO("adopted {} open handles; {} files had written bytes that were not stored yet", survivors.handles.size(), survivors.lostInodes);
   }
-  if (resend && negotiateInit(in, config_).resend) {
+  // Not asked whether the kernel offered it: other programs keep the INIT request without the word where that flag stands.
+  if (resend) {
     if (auto s = notifyKernel(fd_, Notify::resend, {}); !s) LOG_WARN("requests of the old process cannot be asked for again: {}", s.text());
   }
   return {};
