@@ -1,4 +1,4 @@
-// The command channel of a mount: `.control` below any of its directories (docs/formats/control.md).
+// The command channel of a mount: `.control` below any of its directories (docs/formats/data.md).
 // One request at a time per object; closing the file cancels what runs. Not thread-safe.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Options as data: a table says names, type, default and help; the parser, the help text, bash completion and the mount
 // helper all read the same table.
 //
-// Grammar (docs/cli.md): options and positionals stand in any order, any number of dashes, `--k v` or `--k=v`; an option
+// Grammar (docs/formats/cli.md): options and positionals stand in any order, any number of dashes, `--k v` or `--k=v`; an option
 // that takes a value swallows the next word whatever it is; the last occurrence wins.
 // Plain values; Args is immutable after parsing.
 #pragma once

@@ -1,4 +1,4 @@
-// The value syntax of the command line: sizes, durations, rates, hours, octal modes (docs/cli.md). Pure functions, thread-safe.
+// The value syntax of the command line: sizes, durations, rates, hours, octal modes (docs/formats/cli.md). Pure functions, thread-safe.
 #pragma once
 
 #include <cstdint>
