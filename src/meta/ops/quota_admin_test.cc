@@ -57,11 +57,15 @@ TEST_P(QuotaAdminTest, ownersAreCountedOnceLimited) {
   to7.uid = to7.gid = 7;
   const Ino f = mk(1, "f");
   put(f, 0, 5000);
+  mk(1, "s", FileType::symlink);  // counted as well: its removal will be
   AQ_ASSERT_OK(meta_->setattr(root, f, to7));
   AQ_ASSERT_OK(meta_->setQuota({Kind::userQuota, 7}, std::nullopt, 2, false));
   EXPECT_TRUE(meta_->format().userGroupQuota);
   EXPECT_EQ(stored({Kind::userQuota, 7}), (Quota{-1, 2, 8192, 1}));
   EXPECT_EQ(stored({Kind::groupQuota, 7}), (Quota{-1, -1, 8192, 1}));
+  EXPECT_EQ(stored({Kind::userQuota, 0}).usedInodes, 1);
+  AQ_ASSERT_OK(meta_->unlink(root, 1, "s"));
+  EXPECT_EQ(stored({Kind::userQuota, 0}).usedInodes, 0);
   EXPECT_TRUE(*meta_->checkQuota({Kind::userQuota, 7}, false, false, nullptr));
   AQ_ASSERT_OK(meta_->deleteQuota({Kind::userQuota, 7}));
   EXPECT_EQ(stored({Kind::userQuota, 7}), (Quota{-1, -1, 8192, 1}));  // goes on being counted

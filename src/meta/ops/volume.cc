@@ -56,14 +56,14 @@ Status eraseAll(MetaStore& store, Kind kind) {
   }
 }
 
-// Usage of every owner, counted from the nodes: regular files and directories, as JuiceFS's scan does.
+// Usage of every owner, counted from the nodes. Every type counts, since every type is charged when it is made and when it goes.
 Status countOwners(MetaStore& store) {
   std::map<std::pair<Kind, uint64_t>, std::pair<int64_t, int64_t>> used;
   TRY(withRead(store, "countOwners", [&](MetaTxn& tx) {
     used.clear();
     return tx.list({.kind = Kind::node}, [&](const Key& key, const Value& value) {
       auto* attr = std::get_if<Attr>(&value);
-      if (!attr || key.id == kRootIno || isTrash(key.id) || (!attr->isRegular() && !attr->isDir())) return true;
+      if (!attr || key.id == kRootIno || isTrash(key.id)) return true;
       for (auto owner : {std::pair{Kind::userQuota, uint64_t{attr->uid}}, std::pair{Kind::groupQuota, uint64_t{attr->gid}}}) {
         used[owner].first += spaceOf(*attr);
         used[owner].second++;
@@ -162,6 +162,7 @@ Result<Format> MetaImpl::load(bool checkVersion) {
   if (checkVersion) TRY(checkCompatible(format, kVersion));
   TRY(decryptSecrets(format));
   setFormat(format);
+  TRY(refreshUsage());  // tools without a session charge quotas too
   return format;
 }
 
