@@ -75,12 +75,24 @@ Result<Attr> VfsImpl::freshAttr(const Context& ctx, Ino ino) {
   }
 }
 
+// A volume that never had a trash has no record of it, but the name leads to an empty directory all the same.
+Result<Attr> VfsImpl::trashAttr(const Context& ctx) {
+  auto stored = meta_.getattr(ctx, meta::kTrashIno);
+  if (!stored.is(Code::notFound)) return stored;
+  Attr attr = special_.attr(kStatsIno);   // for its times
+  attr.type = meta::FileType::directory;
+  attr.mode = 0555;
+  attr.uid = attr.gid = 0;
+  attr.nlink = 2;
+  return attr;
+}
+
 Result<EntryReply> VfsImpl::getattr(const Context& ctx, Ino ino, Handle) {
   auto o = op(ctx, OpKind::getattr, isSpecialFile(ino));
   auto run = [&]() -> Result<EntryReply> {
     if (isSpecialFile(ino)) return specialReply(ino);
     if (auto ghost = ghosts_.find(ino)) return reply(ino, *ghost);
-    TRY_ASSIGN(auto attr, freshAttr(ctx, ino));
+    TRY_ASSIGN(auto attr, ino == meta::kTrashIno ? trashAttr(ctx) : freshAttr(ctx, ino));
     return reply(ino, attr);
   };
   return o.done(run(), [&](auto& r) { return fmt::format("({}):{}", ino, logged(r)); });
@@ -108,7 +120,7 @@ Result<EntryReply> VfsImpl::setattr(const Context& ctx, Ino ino, Handle fh, bool
   auto run = [&]() -> Result<EntryReply> {
     if (isSpecialFile(ino)) return specialReply(ino);   // accepted and without effect, as tools expect
     if (ino == meta::kTrashIno) {
-      TRY_ASSIGN(auto attr, meta_.getattr(ctx, ino));
+      TRY_ASSIGN(auto attr, trashAttr(ctx));
       return reply(ino, attr);
     }
     if (auto ghost = ghosts_.change(ino, set)) return reply(ino, *ghost);

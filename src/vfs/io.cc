@@ -88,7 +88,7 @@ Result<size_t> VfsImpl::doRead(const Context& ctx, Ino ino, Handle fh, uint64_t 
       int64_t askedAt = monotonicNanos();
       auto attr = meta_.getattr(Context::root(), ino);
       if (!attr) return handleError(attr.status());
-      inode.offerLength(attr->length, askedAt);
+      withUnflushed(ino, *attr, askedAt);   // takes the length, and drops slice lists that are older
       length = inode.length();
     }
     auto r = readerOf(*file).read(off, out, length, ctx.interrupted);

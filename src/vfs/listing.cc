@@ -28,8 +28,10 @@ Result<OpenReply> VfsImpl::opendir(const Context& ctx, Ino ino, uint32_t flags) 
 Status VfsImpl::doReaddir(const Context& ctx, OpenFile& file, uint64_t off, bool plus, const Row& row, size_t* count) {
   if (!file.dir) {
     // Whoever has the directory open was allowed to list it, whatever has become of its mode.
-    file.dir = std::make_unique<DirCursor>([this, ino = file.ino](std::string_view after, size_t limit, bool attrs) {
-      return meta_.readdir(Context::root(), ino, after, limit, attrs);
+    file.dir = std::make_unique<DirCursor>([this, ino = file.ino](std::string_view after, size_t limit, bool attrs) -> Result<std::vector<meta::DirEntry>> {
+      auto page = meta_.readdir(Context::root(), ino, after, limit, attrs);
+      if (ino == meta::kTrashIno && page.is(Code::notFound)) return std::vector<meta::DirEntry>();
+      return page;
     });
   }
   auto give = [&](std::string_view name, Ino ino, meta::FileType type, uint64_t next) {
@@ -42,8 +44,8 @@ Status VfsImpl::doReaddir(const Context& ctx, OpenFile& file, uint64_t off, bool
   if (off < kAfterDotDot) {
     if (!file.dirParent) {
       auto attr = meta_.getattr(Context::root(), file.ino);
-      if (!attr) return attr.status();
-      file.dirParent = file.ino == meta::kRootIno || !attr->parent ? meta::kRootIno : attr->parent;
+      if (!attr && file.ino != meta::kTrashIno) return attr.status();
+      file.dirParent = file.ino == meta::kRootIno || !attr || !attr->parent ? meta::kRootIno : attr->parent;
     }
     if (!give("..", file.dirParent, meta::FileType::directory, kAfterDotDot)) return {};
   }

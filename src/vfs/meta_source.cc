@@ -8,10 +8,11 @@ Result<std::vector<meta::Slice>> MetaSource::readChunk(Ino ino, uint32_t index) 
   return slices;
 }
 
+// The time of the newest write call, which getattr has shown already; the writer took its own a moment later.
 meta::Time MetaSource::timeOf(Ino ino, meta::Time given) {
   auto state = inodes_.find(ino);
   int64_t last = state ? state->lastWrite.load() : 0;
-  if (last <= given.nanos()) return given;
+  if (last == 0) return given;
   return {last / 1'000'000'000, static_cast<uint32_t>(last % 1'000'000'000)};
 }
 

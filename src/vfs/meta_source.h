@@ -1,5 +1,5 @@
 // What the data path asks of metadata, answered by meta::Meta: slice lists, slice ids, commits; counts records for compaction and
-// gives commits the time of the newest write, so that mtime does not step back when a buffered write is flushed. Thread-safe.
+// gives commits the time of the newest write, so that mtime does not move when a buffered write is flushed. Thread-safe.
 #pragma once
 
 #include <functional>

@@ -44,10 +44,14 @@ Result<EntryReply> VfsImpl::lookup(const Context& ctx, Ino parent, std::string_v
     if (name.size() > meta::kMaxName) return Code::nameTooLong;
     if (isSpecialFile(special)) return specialReply(special);
     if (isSpecialFile(parent)) return Code::notDirectory;
+    if (special == meta::kTrashIno) {
+      TRY_ASSIGN(auto attr, trashAttr(ctx));
+      return reply(special, attr);
+    }
     // Where the trash goes by another name or is not shown, its own name leads nowhere.
-    if (!special && parent == meta::kRootIno && name == meta::kTrashName) return Code::notFound;
+    if (parent == meta::kRootIno && name == meta::kTrashName) return Code::notFound;
     int64_t askedAt = monotonicNanos();
-    auto found = meta_.lookup(ctx, parent, special == meta::kTrashIno ? meta::kTrashName : name);
+    auto found = meta_.lookup(ctx, parent, name);
     if (!found) {
       if (found.is(Code::notFound) && config_.negativeTimeout.count() > 0) {
         EntryReply none;

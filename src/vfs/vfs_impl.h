@@ -87,6 +87,7 @@ class VfsImpl : public Vfs {
   Attr withUnflushed(Ino ino, Attr attr, int64_t askedAt);
   // The same for attributes that came along with a name; asked again if the inode was changed here meanwhile.
   Result<EntryReply> settle(const Context& ctx, meta::Entry entry, int64_t askedAt);
+  Result<Attr> trashAttr(const Context& ctx);
   Result<Attr> freshAttr(const Context& ctx, Ino ino);
   std::string logged(const Result<EntryReply>& r) const { return r && r->ino ? logEntry(r->ino, r->attr) : std::string(); }
   Op op(const Context& ctx, OpKind kind, bool quiet = false) { return Op(log_, ctx, kind, quiet); }

@@ -580,7 +580,7 @@ void Trial::step(const Step& s) {
       std::string n = "user." + name(s.b), value = content(s.c, s.c % 50);
       switch (s.d % 3) {
         case 0: {
-          int flags = static_cast<int>(s.d >> 8) % 3;
+          int flags = static_cast<int>((s.d >> 8) % 3);
           Code want = flags == 1 && x.count(n) ? Code::exists : flags == 2 && !x.count(n) ? Code::noAttribute : Code::ok;
           if (expect(v.setxattr(ctx_, nodes_[f].ino, n, value, flags).code(), want, "setxattr") && want == Code::ok) x[n] = value;
           break;
@@ -686,14 +686,23 @@ void Trial::finish() {
   else if (report->broken) bad("fsck finds {}", report->problems.empty() ? "damage" : report->problems[0]);
 }
 
-// Removes what is not needed for the failure, in ever smaller pieces, within a bounded number of runs.
+// The kind of a failure: its words without the numbers.
+std::string kindOf(const std::string& wrong) {
+  std::string out;
+  for (char c : wrong)
+    if (!isdigit(static_cast<unsigned char>(c))) out += c;
+  return out;
+}
+
+// Removes what is not needed for the same kind of failure, in ever smaller pieces, within a bounded number of runs.
 std::vector<Step> shrink(std::vector<Step> steps, const std::function<std::string(const std::vector<Step>&)>& run) {
-  int budget = 150;
+  const auto kind = kindOf(run(steps));
+  int budget = 400;
   for (size_t piece = steps.size() / 2; piece > 0 && budget > 0; piece /= 2)
     for (size_t at = 0; at + piece <= steps.size() && budget > 0; budget--) {
       auto less = steps;
       less.erase(less.begin() + static_cast<long>(at), less.begin() + static_cast<long>(at + piece));
-      if (!run(less).empty()) steps = std::move(less);
+      if (kindOf(run(less)) == kind) steps = std::move(less);
       else at += piece;
     }
   return steps;

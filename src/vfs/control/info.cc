@@ -59,6 +59,7 @@ Result<Info> collect(ControlCall& call, Ino ino, bool recursive, bool raw, bool 
   TRY(env.data.flush(ino, call.ctx.interrupted));   // what was written here is part of the answer
   TRY_ASSIGN(info.attr, env.meta.getattr(call.ctx, ino));
   TRY_ASSIGN(info.summary, env.meta.summary(call.ctx, ino, recursive, strict, call.progress()));
+  call.progress()(info.summary.files, info.summary.size);
   TRY_ASSIGN(info.paths, env.meta.paths(ino));
   if (info.summary.files != 1 || info.summary.dirs != 0) return info;
   constexpr size_t kMaxRows = 1u << 20;   // the reply is held in memory

@@ -27,6 +27,7 @@ void controlSummary(ControlCall& call) {
   bool strict = call.byteOr(0);
   if (!call.body.ok()) return call.finishCode(Code::invalid);
   auto tree = call.env.meta.treeSummary(call.ctx, ino, depth, top, strict, call.progress());
+  if (tree) call.progress()(tree->files + tree->dirs, tree->size);
   meta::TreeSummary empty;
   empty.ino = ino;
   meta::Json j;
