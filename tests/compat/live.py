@@ -4,7 +4,7 @@
   live.py [--soak] [--only REGEX] [--seed N]
 
 For each combination of formats: a random workload (tests/lib/fsmodel.py) through Aquifer, through JuiceFS 1.4.2, through both
-in turns on the same tree (JuiceFS with its three cache time-outs at 0), and by both at the same time in trees of their own.
+in turns on the same tree (the cache time-outs of names and attributes at 0), and by both at the same time in trees of their own.
 Then everything is unmounted, and each client, mounted anew with an empty cache, must show every byte, mode, owner, time,
 attribute, ACL and link of the model. Last, JuiceFS's fsck, quota check and gc judge the volume.
 """
@@ -71,7 +71,7 @@ def combination(name, who, opts, ops, seed):
             run(theirs, "quota", "set", v.meta, "--uid", "1000", "--capacity", "10")
             run(theirs, "quota", "set", v.meta, "--gid", "2000", "--inodes", "100000")
             quotas += [("--uid", "1000"), ("--gid", "2000")]
-            a = v.mount(ours, "a")
+            a = v.mount(ours, "a", *NOCACHE)
             b = v.mount(theirs, "b", *NOCACHE)
 
             trees, problems, threads = [], [], []

@@ -1,116 +1,15 @@
-// One suite for every metadata store: the contract of meta/store/txn.h, executed. A new store adds one line to kStores.
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
+// The contract of meta/store/txn.h, executed: records, read-your-writes, verbs, listings, views.
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <map>
-#include <random>
 #include <thread>
 
-#include "meta/store/mem/mem_store.h"
-#include "meta/store/registry.h"
-#include "meta/store/with_txn.h"
+#include "store_fixture.h"
 
 namespace aquifer::meta {
 namespace {
 
-class StoreTest : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/aquifer-store-XXXXXX";
-    dir_ = ::mkdtemp(pattern);
-    static int number = 0;
-    memName_ = "conformance" + std::to_string(++number);
-    store_ = open();
-    ASSERT_TRUE(store_);
-    ASSERT_TRUE(store_->prepareSchema(true).isOk());
-  }
-  void TearDown() override {
-    store_.reset();
-    forgetMemStore(memName_);
-    std::filesystem::remove_all(dir_);
-  }
-  bool isMem() const { return std::string(GetParam()) == "mem"; }
-  std::unique_ptr<MetaStore> open() {
-    auto url = isMem() ? "mem://" + memName_ : "sqlite3://" + dir_ + "/meta.db";
-    auto store = openStore(url, {.create = true});
-    EXPECT_TRUE(store.isOk()) << store.status().text();
-    return store ? std::move(*store) : nullptr;
-  }
-  Status write(const TxnBody& body) { return withTxn(*store_, {.operation = "test"}, body); }
-  Status once(const TxnBody& body) { return store_->run(body, {.operation = "test"}); }
-  void put(const Key& key, const Value& value) {
-    auto s = write([&](MetaTxn& t) -> Status {
-      t.put(key, value);
-      return {};
-    });
-    ASSERT_TRUE(s.isOk()) << s.text();
-  }
-  std::optional<Value> get(const Key& key) {
-    std::optional<Value> out;
-    auto s = withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-      TRY_ASSIGN(out, t.get(key));
-      return {};
-    });
-    EXPECT_TRUE(s.isOk()) << s.text();
-    return out;
-  }
-  using Records = std::vector<std::pair<Key, Value>>;
-  Records list(const Range& range) {
-    Records out;
-    auto s = withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-      out.clear();
-      return t.list(range, [&](const Key& k, const Value& v) {
-        out.emplace_back(k, v);
-        return true;
-      });
-    });
-    EXPECT_TRUE(s.isOk()) << s.text();
-    return out;
-  }
-  int64_t number(const Key& key) {
-    auto v = get(key);
-    return v ? std::get<int64_t>(*v) : INT64_MIN;
-  }
-
-  std::string dir_, memName_;
-  std::unique_ptr<MetaStore> store_;
-};
-
-constexpr const char* kStores[] = {"mem", "sqlite3"};
-INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::ValuesIn(kStores), [](auto& info) { return std::string(info.param); });
-
-Attr sampleAttr() {
-  Attr a;
-  a.flags = 33;
-  a.type = FileType::regular;
-  a.mode = 07755;
-  a.uid = 4'000'000'000u;  // above 2^31
-  a.gid = 4'294'967'295u;
-  a.rdev = 0x10203;
-  a.atime = {1'700'000'000, 999'999'999};
-  a.mtime = {-1, 1};  // before 1970, and not a whole microsecond
-  a.ctime = {-62'135'596'800, 123'456'789};
-  a.nlink = 7;
-  a.length = kMaxFileSize - 1;
-  a.parent = kTrashIno + 5;
-  a.accessAcl = 3;
-  a.defaultAcl = 9;
-  a.tier = 2;
-  return a;
-}
-
-Attr directory() {
-  Attr a;
-  a.type = FileType::directory;
-  a.mode = 0755;
-  a.nlink = 2;
-  a.length = 4096;
-  a.mtime = a.ctime = {1000, 0};
-  return a;
-}
+EVERY_STORE();
 
 const std::string kBinary("\0\xff\x80 'quote' \n\0tail", 19);
 
@@ -160,9 +59,10 @@ TEST_P(StoreTest, EveryKindOfRecordRoundTrips) {
     bool isNumber = sample.key == key::counter(counter::kAclMaxId);  // numbers itself on SQL, cannot be removed there
     EXPECT_EQ(std::nullopt, get(sample.key)) << what;
     ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-      t.insert(sample.key, sample.first);
-      return {};
-    }).isOk()) << what;
+                  t.insert(sample.key, sample.first);
+                  return {};
+                }).isOk())
+        << what;
     EXPECT_EQ(sample.first, get(sample.key)) << what;
     put(sample.key, sample.second);
     EXPECT_EQ(sample.second, get(sample.key)) << what;
@@ -170,9 +70,10 @@ TEST_P(StoreTest, EveryKindOfRecordRoundTrips) {
       auto found = list({sample.key.kind, std::nullopt, std::nullopt, SIZE_MAX});
       EXPECT_NE(found.end(), std::find(found.begin(), found.end(), std::pair(sample.key, sample.second))) << what;
       ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-        t.erase(sample.key);
-        return {};
-      }).isOk()) << what;
+                    t.erase(sample.key);
+                    return {};
+                  }).isOk())
+          << what;
       EXPECT_EQ(std::nullopt, get(sample.key)) << what;
     }
   }
@@ -181,14 +82,14 @@ TEST_P(StoreTest, EveryKindOfRecordRoundTrips) {
 TEST_P(StoreTest, ABodyThatFailsHasChangedNothing) {
   for (auto& sample : samples()) put(sample.key, sample.first);
   EXPECT_EQ(Code::notEmpty, once([&](MetaTxn& t) -> Status {
-    for (auto& sample : samples()) t.put(sample.key, sample.second);
-    t.add(key::counter("usedSpace"), 5);
-    t.touch(5, {2'000'000'000, 0}, 0);
-    t.appendSlice(5, 0, {0, 1, 1, 0, 1});
-    t.log("never");
-    t.put(key::node(4242), sampleAttr());
-    return Code::notEmpty;
-  }).code());
+                              for (auto& sample : samples()) t.put(sample.key, sample.second);
+                              t.add(key::counter("usedSpace"), 5);
+                              t.touch(5, {2'000'000'000, 0}, 0);
+                              t.appendSlice(5, 0, {0, 1, 1, 0, 1});
+                              t.log("never");
+                              t.put(key::node(4242), sampleAttr());
+                              return Code::notEmpty;
+                            }).code());
   for (auto& sample : samples()) EXPECT_EQ(sample.first, get(sample.key));
   EXPECT_EQ(std::nullopt, get(key::node(4242)));
   EXPECT_EQ(std::nullopt, get(key::chunk(5, 0)));
@@ -198,22 +99,22 @@ TEST_P(StoreTest, ABodyThatFailsHasChangedNothing) {
 TEST_P(StoreTest, ReadsSeeTheBodysOwnWrites) {
   for (auto& sample : samples()) put(sample.key, sample.first);
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    for (auto& sample : samples()) {
-      if (sample.key == key::counter(counter::kAclMaxId)) continue;
-      t.put(sample.key, sample.second);
-      TRY_ASSIGN(auto seen, t.get(sample.key));
-      EXPECT_EQ(sample.second, seen);
-      t.erase(sample.key);
-      TRY_ASSIGN(seen, t.get(sample.key));
-      EXPECT_EQ(std::nullopt, seen);
-      TRY(t.list({sample.key.kind}, [&](const Key& k, const Value&) {
-        EXPECT_NE(sample.key, k);
-        return true;
-      }));
-      t.put(sample.key, sample.first);
-    }
-    return {};
-  }).isOk());
+                for (auto& sample : samples()) {
+                  if (sample.key == key::counter(counter::kAclMaxId)) continue;
+                  t.put(sample.key, sample.second);
+                  TRY_ASSIGN(auto seen, t.get(sample.key));
+                  EXPECT_EQ(sample.second, seen);
+                  t.erase(sample.key);
+                  TRY_ASSIGN(seen, t.get(sample.key));
+                  EXPECT_EQ(std::nullopt, seen);
+                  TRY(t.list({sample.key.kind}, [&](const Key& k, const Value&) {
+                    EXPECT_NE(sample.key, k);
+                    return true;
+                  }));
+                  t.put(sample.key, sample.first);
+                }
+                return {};
+              }).isOk());
   for (auto& sample : samples()) EXPECT_EQ(sample.first, get(sample.key));
 }
 
@@ -222,10 +123,11 @@ TEST_P(StoreTest, InsertOfAnExistingRecordIsAConflict) {
     if (sample.key.kind == Kind::counter || sample.key.kind == Kind::flock || sample.key.kind == Kind::plock) continue;
     put(sample.key, sample.first);
     EXPECT_EQ(Code::conflict, once([&](MetaTxn& t) -> Status {
-      t.put(key::counter("probe"), int64_t{1});
-      t.insert(sample.key, sample.second);
-      return {};
-    }).code()) << static_cast<int>(sample.key.kind);
+                                t.put(key::counter("probe"), int64_t{1});
+                                t.insert(sample.key, sample.second);
+                                return {};
+                              }).code())
+        << static_cast<int>(sample.key.kind);
     EXPECT_EQ(sample.first, get(sample.key));
   }
   EXPECT_EQ(std::nullopt, get(key::counter("probe")));
@@ -255,16 +157,16 @@ TEST_P(StoreTest, CountersAndReferencesAdd) {
   EXPECT_TRUE(add(key::sliceRef(1234, 5), -1).isOk()) << "a missing one is harmless";
   // Within the body the sum is seen at once.
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.add(c, 10);
-    t.add(c, 10);
-    TRY_ASSIGN(auto seen, t.find<int64_t>(c));
-    EXPECT_EQ(18, seen);
-    t.put(c, int64_t{100});
-    t.add(c, 1);
-    TRY_ASSIGN(seen, t.find<int64_t>(c));
-    EXPECT_EQ(101, seen);
-    return {};
-  }).isOk());
+                t.add(c, 10);
+                t.add(c, 10);
+                TRY_ASSIGN(auto seen, t.find<int64_t>(c));
+                EXPECT_EQ(18, seen);
+                t.put(c, int64_t{100});
+                t.add(c, 1);
+                TRY_ASSIGN(seen, t.find<int64_t>(c));
+                EXPECT_EQ(101, seen);
+                return {};
+              }).isOk());
   EXPECT_EQ(101, number(c));
 }
 
@@ -282,31 +184,31 @@ TEST_P(StoreTest, UnusedSlicesAreThoseWithoutHolders) {
 TEST_P(StoreTest, NodeVerbs) {
   put(key::node(1), directory());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.addNlink(1, 3);
-    t.addNlink(1, -1);
-    t.touch(1, {1000, 50'000'000}, 100'000'000);  // too soon
-    TRY_ASSIGN(auto seen, t.node(1));
-    EXPECT_EQ(4u, seen.nlink);
-    EXPECT_EQ((Time{1000, 0}), seen.mtime);
-    t.touch(99, {5, 0}, 0);  // no such node: nothing
-    return {};
-  }).isOk());
+                t.addNlink(1, 3);
+                t.addNlink(1, -1);
+                t.touch(1, {1000, 50'000'000}, 100'000'000);  // too soon
+                TRY_ASSIGN(auto seen, t.node(1));
+                EXPECT_EQ(4u, seen.nlink);
+                EXPECT_EQ((Time{1000, 0}), seen.mtime);
+                t.touch(99, {5, 0}, 0);  // no such node: nothing
+                return {};
+              }).isOk());
   auto attr = std::get<Attr>(*get(key::node(1)));
   EXPECT_EQ(4u, attr.nlink);
   EXPECT_EQ((Time{1000, 0}), attr.mtime);
   EXPECT_EQ(std::nullopt, get(key::node(99)));
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.touch(1, {1000, 100'000'001}, 100'000'000);
-    return {};
-  }).isOk());
+                t.touch(1, {1000, 100'000'001}, 100'000'000);
+                return {};
+              }).isOk());
   attr = std::get<Attr>(*get(key::node(1)));
   EXPECT_EQ((Time{1000, 100'000'001}), attr.mtime);
   EXPECT_EQ((Time{1000, 100'000'001}), attr.ctime);
   // An older clock does not turn the time back.
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.touch(1, {999, 0}, 0);
-    return {};
-  }).isOk());
+                t.touch(1, {999, 0}, 0);
+                return {};
+              }).isOk());
   EXPECT_EQ((Time{1000, 100'000'001}), std::get<Attr>(*get(key::node(1))).mtime);
   EXPECT_EQ(directory().atime, std::get<Attr>(*get(key::node(1))).atime);
 }
@@ -316,59 +218,59 @@ TEST_P(StoreTest, SlicesAppendInOrderAndAreCounted) {
   uint32_t count = 0;
   for (auto& [slice, expected] : {std::pair(a, 1u), std::pair(b, 2u)}) {
     ASSERT_TRUE(write([&, slice = slice](MetaTxn& t) -> Status {
-      t.appendSlice(5, 1, slice, &count);
-      return {};
-    }).isOk());
+                  t.appendSlice(5, 1, slice, &count);
+                  return {};
+                }).isOk());
     EXPECT_EQ(expected, count);
   }
   uint32_t first = 0;
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.appendSlice(5, 1, c, &count);
-    t.appendSlice(5, 2, a, &first);
-    TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 1)));
-    EXPECT_EQ((SliceList{a, b, c}), seen);
-    t.appendSlice(5, 1, a, &count);
-    return {};
-  }).isOk());
+                t.appendSlice(5, 1, c, &count);
+                t.appendSlice(5, 2, a, &first);
+                TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 1)));
+                EXPECT_EQ((SliceList{a, b, c}), seen);
+                t.appendSlice(5, 1, a, &count);
+                return {};
+              }).isOk());
   EXPECT_EQ(4u, count);
   EXPECT_EQ(1u, first);
   EXPECT_EQ(Value(SliceList{a, b, c, a}), get(key::chunk(5, 1)));
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.put(key::chunk(5, 1), SliceList{c});
-    t.appendSlice(5, 1, b, &count);
-    return {};
-  }).isOk());
+                t.put(key::chunk(5, 1), SliceList{c});
+                t.appendSlice(5, 1, b, &count);
+                return {};
+              }).isOk());
   EXPECT_EQ(2u, count);
   EXPECT_EQ(Value(SliceList{c, b}), get(key::chunk(5, 1)));
 }
 
 TEST_P(StoreTest, StatisticsAndQuotasAdd) {
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.put(key::dirStat(1), DirStat{1, 2, 3});
-    t.put(key::dirQuota(1), Quota{100, 100, 1, 1});
-    return {};
-  }).isOk());
+                t.put(key::dirStat(1), DirStat{1, 2, 3});
+                t.put(key::dirQuota(1), Quota{100, 100, 1, 1});
+                return {};
+              }).isOk());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.addDirStat(1, {10, 20, 30});
-    t.addDirStat(1, {1, 1, 1});
-    t.addDirStat(2, {1, 1, 1});
-    t.addQuota(Kind::dirQuota, 1, 4096, 1);
-    t.addQuota(Kind::dirQuota, 2, 4096, 1);
-    t.addQuota(Kind::userQuota, 7, 4096, 1);
-    t.addQuota(Kind::groupQuota, 7, -4096, -1);
-    TRY_ASSIGN(auto stat, t.find<DirStat>(key::dirStat(1)));
-    EXPECT_EQ((DirStat{12, 23, 34}), stat);
-    TRY_ASSIGN(auto quota, t.find<Quota>(key::userQuota(7)));
-    EXPECT_EQ((Quota{-1, -1, 4096, 1}), quota);
-    size_t seen = 0;
-    TRY(t.list({Kind::userQuota}, [&](const Key& k, const Value&) {
-      EXPECT_EQ(7u, k.id);
-      ++seen;
-      return true;
-    }));
-    EXPECT_EQ(1u, seen) << "a verb may make a record";
-    return {};
-  }).isOk());
+                t.addDirStat(1, {10, 20, 30});
+                t.addDirStat(1, {1, 1, 1});
+                t.addDirStat(2, {1, 1, 1});
+                t.addQuota(Kind::dirQuota, 1, 4096, 1);
+                t.addQuota(Kind::dirQuota, 2, 4096, 1);
+                t.addQuota(Kind::userQuota, 7, 4096, 1);
+                t.addQuota(Kind::groupQuota, 7, -4096, -1);
+                TRY_ASSIGN(auto stat, t.find<DirStat>(key::dirStat(1)));
+                EXPECT_EQ((DirStat{12, 23, 34}), stat);
+                TRY_ASSIGN(auto quota, t.find<Quota>(key::userQuota(7)));
+                EXPECT_EQ((Quota{-1, -1, 4096, 1}), quota);
+                size_t seen = 0;
+                TRY(t.list({Kind::userQuota}, [&](const Key& k, const Value&) {
+                  EXPECT_EQ(7u, k.id);
+                  ++seen;
+                  return true;
+                }));
+                EXPECT_EQ(1u, seen) << "a verb may make a record";
+                return {};
+              }).isOk());
   EXPECT_EQ(Value(DirStat{12, 23, 34}), get(key::dirStat(1)));
   EXPECT_EQ(std::nullopt, get(key::dirStat(2)));
   EXPECT_EQ(Value(Quota{100, 100, 4097, 2}), get(key::dirQuota(1)));
@@ -380,37 +282,38 @@ TEST_P(StoreTest, StatisticsAndQuotasAdd) {
 TEST_P(StoreTest, ParentCounts) {
   put(key::node(9), sampleAttr());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    auto attr = sampleAttr();
-    attr.parent = 0;
-    t.put(key::node(9), attr);
-    for (auto& [dir, name] : {std::pair(1, "a"), std::pair(1, "b"), std::pair(4, "c")}) {
-      t.insert(key::dentry(static_cast<Ino>(dir), name), Dentry{FileType::regular, 9});
-      t.add(key::parentCount(9, static_cast<Ino>(dir)), 1);
-    }
-    return {};
-  }).isOk());
+                auto attr = sampleAttr();
+                attr.parent = 0;
+                t.put(key::node(9), attr);
+                for (auto& [dir, name] : {std::pair(1, "a"), std::pair(1, "b"), std::pair(4, "c")}) {
+                  t.insert(key::dentry(static_cast<Ino>(dir), name), Dentry{FileType::regular, 9});
+                  t.add(key::parentCount(9, static_cast<Ino>(dir)), 1);
+                }
+                return {};
+              }).isOk());
   EXPECT_EQ(2, number(key::parentCount(9, 1)));
-  EXPECT_EQ((Records{{key::parentCount(9, 1), Value(int64_t{2})}, {key::parentCount(9, 4), Value(int64_t{1})}}), list({Kind::parentCount, 9}));
+  EXPECT_EQ((Records{{key::parentCount(9, 1), Value(int64_t{2})}, {key::parentCount(9, 4), Value(int64_t{1})}}),
+            list({Kind::parentCount, 9}));
   EXPECT_EQ(2u, list({Kind::parentCount}).size());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.erase(key::dentry(1, "a"));
-    t.add(key::parentCount(9, 1), -1);
-    t.insert(key::dentry(7, "z"), Dentry{FileType::regular, 9});
-    t.add(key::parentCount(9, 7), 1);
-    t.put(key::dentry(4, "c"), Dentry{FileType::regular, 10});
-    t.erase(key::parentCount(9, 4));
-    std::map<uint64_t, int64_t> seen;
-    TRY(t.list({Kind::parentCount, 9}, [&](const Key& k, const Value& v) {
-      seen[k.sub] = std::get<int64_t>(v);
-      return true;
-    }));
-    EXPECT_EQ((std::map<uint64_t, int64_t>{{1, 1}, {7, 1}}), seen);
-    TRY_ASSIGN(auto one, t.find<int64_t>(key::parentCount(9, 7)));
-    EXPECT_EQ(1, one);
-    TRY_ASSIGN(one, t.find<int64_t>(key::parentCount(9, 4)));
-    EXPECT_EQ(std::nullopt, one);
-    return {};
-  }).isOk());
+                t.erase(key::dentry(1, "a"));
+                t.add(key::parentCount(9, 1), -1);
+                t.insert(key::dentry(7, "z"), Dentry{FileType::regular, 9});
+                t.add(key::parentCount(9, 7), 1);
+                t.put(key::dentry(4, "c"), Dentry{FileType::regular, 10});
+                t.erase(key::parentCount(9, 4));
+                std::map<uint64_t, int64_t> seen;
+                TRY(t.list({Kind::parentCount, 9}, [&](const Key& k, const Value& v) {
+                  seen[k.sub] = std::get<int64_t>(v);
+                  return true;
+                }));
+                EXPECT_EQ((std::map<uint64_t, int64_t>{{1, 1}, {7, 1}}), seen);
+                TRY_ASSIGN(auto one, t.find<int64_t>(key::parentCount(9, 7)));
+                EXPECT_EQ(1, one);
+                TRY_ASSIGN(one, t.find<int64_t>(key::parentCount(9, 4)));
+                EXPECT_EQ(std::nullopt, one);
+                return {};
+              }).isOk());
   EXPECT_EQ(1, number(key::parentCount(9, 1)));
   EXPECT_EQ(std::nullopt, get(key::parentCount(9, 4)));
 }
@@ -418,50 +321,50 @@ TEST_P(StoreTest, ParentCounts) {
 TEST_P(StoreTest, ChangeLogGrowsInOrder) {
   for (auto* text : {"1|CREATE", "2|UNLINK(%C3)"})
     ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-      t.log(text);
-      return {};
-    }).isOk());
+                  t.log(text);
+                  return {};
+                }).isOk());
   auto entries = list({Kind::changeLog});
   ASSERT_EQ(2u, entries.size());
   EXPECT_LT(entries[0].first.id, entries[1].first.id);
   EXPECT_EQ(Value(std::string("1|CREATE")), entries[0].second);
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.erase(entries[0].first);
-    return {};
-  }).isOk());
+                t.erase(entries[0].first);
+                return {};
+              }).isOk());
   EXPECT_EQ(1u, list({Kind::changeLog}).size());
   EXPECT_EQ(1u, list({Kind::changeLog, std::nullopt, entries[0].first}).size());
 }
 
 TEST_P(StoreTest, LookupFindsEntryAndNode) {
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.put(key::node(5), sampleAttr());
-    t.put(key::dentry(1, "file"), Dentry{FileType::regular, 5});
-    t.put(key::dentry(1, "damaged"), Dentry{FileType::regular, 404});
-    return {};
-  }).isOk());
+                t.put(key::node(5), sampleAttr());
+                t.put(key::dentry(1, "file"), Dentry{FileType::regular, 5});
+                t.put(key::dentry(1, "damaged"), Dentry{FileType::regular, 404});
+                return {};
+              }).isOk());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto found, t.lookup(1, "file"));
-    EXPECT_TRUE(found && found->dentry.ino == 5 && found->attr == sampleAttr());
-    TRY_ASSIGN(found, t.lookup(1, "damaged"));
-    EXPECT_TRUE(found && !found->attr);
-    TRY_ASSIGN(found, t.lookup(1, "absent"));
-    EXPECT_FALSE(found);
-    t.addNlink(5, 1);
-    TRY_ASSIGN(found, t.lookup(1, "file"));
-    EXPECT_TRUE(found && found->attr && found->attr->nlink == 8);
-    t.erase(key::node(5));
-    TRY_ASSIGN(found, t.lookup(1, "file"));
-    EXPECT_TRUE(found && !found->attr);
-    t.put(key::dentry(1, "absent"), Dentry{FileType::directory, 6});
-    t.put(key::node(6), directory());
-    TRY_ASSIGN(found, t.lookup(1, "absent"));
-    EXPECT_TRUE(found && found->attr == directory());
-    t.erase(key::dentry(1, "absent"));
-    TRY_ASSIGN(found, t.lookup(1, "absent"));
-    EXPECT_FALSE(found);
-    return Code::interrupted;
-  }).is(Code::interrupted));
+                TRY_ASSIGN(auto found, t.lookup(1, "file"));
+                EXPECT_TRUE(found && found->dentry.ino == 5 && found->attr == sampleAttr());
+                TRY_ASSIGN(found, t.lookup(1, "damaged"));
+                EXPECT_TRUE(found && !found->attr);
+                TRY_ASSIGN(found, t.lookup(1, "absent"));
+                EXPECT_FALSE(found);
+                t.addNlink(5, 1);
+                TRY_ASSIGN(found, t.lookup(1, "file"));
+                EXPECT_TRUE(found && found->attr && found->attr->nlink == 8);
+                t.erase(key::node(5));
+                TRY_ASSIGN(found, t.lookup(1, "file"));
+                EXPECT_TRUE(found && !found->attr);
+                t.put(key::dentry(1, "absent"), Dentry{FileType::directory, 6});
+                t.put(key::node(6), directory());
+                TRY_ASSIGN(found, t.lookup(1, "absent"));
+                EXPECT_TRUE(found && found->attr == directory());
+                t.erase(key::dentry(1, "absent"));
+                TRY_ASSIGN(found, t.lookup(1, "absent"));
+                EXPECT_FALSE(found);
+                return Code::interrupted;
+              }).is(Code::interrupted));
 }
 
 std::vector<std::string> names(const std::vector<DirEntry>& entries) {
@@ -473,54 +376,54 @@ std::vector<std::string> names(const std::vector<DirEntry>& entries) {
 TEST_P(StoreTest, DirectoryPages) {
   std::vector<std::string> all{"A", "a", "a\x01", "aa", "b", "\xc3\xa9", "\xff"};
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    Ino ino = 10;
-    for (auto& name : all) {
-      if (name != "b") t.put(key::node(ino), sampleAttr());
-      t.put(key::dentry(1, name), Dentry{FileType::regular, ino++});
-    }
-    t.put(key::dentry(2, "other"), Dentry{FileType::regular, 3});
-    return {};
-  }).isOk());
+                Ino ino = 10;
+                for (auto& name : all) {
+                  if (name != "b") t.put(key::node(ino), sampleAttr());
+                  t.put(key::dentry(1, name), Dentry{FileType::regular, ino++});
+                }
+                t.put(key::dentry(2, "other"), Dentry{FileType::regular, 3});
+                return {};
+              }).isOk());
   ASSERT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-    std::vector<std::string> seen;
-    for (;;) {
-      TRY_ASSIGN(auto page, t.listDir(1, seen.empty() ? "" : seen.back(), 2, true));
-      if (page.empty()) break;
-      EXPECT_LE(page.size(), 2u);
-      for (auto& entry : page) {
-        seen.push_back(entry.name);
-        EXPECT_EQ(entry.name != "b", entry.attr.has_value()) << entry.name;
-      }
-    }
-    EXPECT_EQ(all, seen);
-    TRY_ASSIGN(auto plain, t.listDir(1, "aa", SIZE_MAX, false));
-    EXPECT_EQ((std::vector<std::string>{"b", "\xc3\xa9", "\xff"}), names(plain));
-    EXPECT_FALSE(plain[0].attr);
-    return {};
-  }).isOk());
+                std::vector<std::string> seen;
+                for (;;) {
+                  TRY_ASSIGN(auto page, t.listDir(1, seen.empty() ? "" : seen.back(), 2, true));
+                  if (page.empty()) break;
+                  EXPECT_LE(page.size(), 2u);
+                  for (auto& entry : page) {
+                    seen.push_back(entry.name);
+                    EXPECT_EQ(entry.name != "b", entry.attr.has_value()) << entry.name;
+                  }
+                }
+                EXPECT_EQ(all, seen);
+                TRY_ASSIGN(auto plain, t.listDir(1, "aa", SIZE_MAX, false));
+                EXPECT_EQ((std::vector<std::string>{"b", "\xc3\xa9", "\xff"}), names(plain));
+                EXPECT_FALSE(plain[0].attr);
+                return {};
+              }).isOk());
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.erase(key::dentry(1, "A"));
-    t.erase(key::dentry(1, "aa"));
-    t.put(key::dentry(1, "ab"), Dentry{FileType::regular, 11});
-    t.put(key::dentry(1, "zz"), Dentry{FileType::regular, 500});
-    TRY_ASSIGN(auto page, t.listDir(1, "", 3, true));
-    EXPECT_EQ((std::vector<std::string>{"a", "a\x01", "ab"}), names(page));
-    EXPECT_TRUE(page[2].attr.has_value());
-    TRY_ASSIGN(page, t.listDir(1, "ab", SIZE_MAX, false));
-    EXPECT_EQ((std::vector<std::string>{"b", "zz", "\xc3\xa9", "\xff"}), names(page));
-    TRY_ASSIGN(page, t.listDir(1, "\xff", 10, true));
-    EXPECT_TRUE(page.empty());
-    return Code::interrupted;
-  }).is(Code::interrupted));
+                t.erase(key::dentry(1, "A"));
+                t.erase(key::dentry(1, "aa"));
+                t.put(key::dentry(1, "ab"), Dentry{FileType::regular, 11});
+                t.put(key::dentry(1, "zz"), Dentry{FileType::regular, 500});
+                TRY_ASSIGN(auto page, t.listDir(1, "", 3, true));
+                EXPECT_EQ((std::vector<std::string>{"a", "a\x01", "ab"}), names(page));
+                EXPECT_TRUE(page[2].attr.has_value());
+                TRY_ASSIGN(page, t.listDir(1, "ab", SIZE_MAX, false));
+                EXPECT_EQ((std::vector<std::string>{"b", "zz", "\xc3\xa9", "\xff"}), names(page));
+                TRY_ASSIGN(page, t.listDir(1, "\xff", 10, true));
+                EXPECT_TRUE(page.empty());
+                return Code::interrupted;
+              }).is(Code::interrupted));
 }
 
 TEST_P(StoreTest, ListsAreOrderedLimitedAndResumable) {
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    for (uint64_t ino : {3, 1, 2})
-      for (uint32_t index : {2, 0, 1}) t.put(key::chunk(ino, index), SliceList{{0, ino, 1, 0, 1}});
-    for (auto* name : {"b", "a"}) t.put(key::xattr(2, name), std::string(name));
-    return {};
-  }).isOk());
+                for (uint64_t ino : {3, 1, 2})
+                  for (uint32_t index : {2, 0, 1}) t.put(key::chunk(ino, index), SliceList{{0, ino, 1, 0, 1}});
+                for (auto* name : {"b", "a"}) t.put(key::xattr(2, name), std::string(name));
+                return {};
+              }).isOk());
   auto keys = [&](const Range& range) {
     std::vector<std::pair<uint64_t, uint64_t>> out;
     for (auto& [key, value] : list(range)) out.emplace_back(key.id, key.sub);
@@ -536,44 +439,44 @@ TEST_P(StoreTest, ListsAreOrderedLimitedAndResumable) {
   EXPECT_EQ(K{}, keys({Kind::chunk, std::nullopt, std::nullopt, 0}));
   EXPECT_EQ((Records{{key::xattr(2, "b"), Value(std::string("b"))}}), list({Kind::xattr, 2, key::xattr(2, "a")}));
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    t.erase(key::chunk(1, 0));
-    t.erase(key::chunk(1, 1));
-    t.appendSlice(1, 7, {0, 5, 1, 0, 1});
-    K seen;
-    TRY(t.list({Kind::chunk, std::nullopt, std::nullopt, 3}, [&](const Key& k, const Value&) {
-      seen.emplace_back(k.id, k.sub);
-      t.erase(k);  // a visitor may write
-      return true;
-    }));
-    EXPECT_EQ((K{{1, 2}, {1, 7}, {2, 0}}), seen);
-    seen.clear();
-    TRY(t.list({Kind::chunk}, [&](const Key& k, const Value&) {
-      seen.emplace_back(k.id, k.sub);
-      return seen.size() < 2;
-    }));
-    EXPECT_EQ((K{{2, 1}, {2, 2}}), seen);
-    return Code::interrupted;
-  }).is(Code::interrupted));
+                t.erase(key::chunk(1, 0));
+                t.erase(key::chunk(1, 1));
+                t.appendSlice(1, 7, {0, 5, 1, 0, 1});
+                K seen;
+                TRY(t.list({Kind::chunk, std::nullopt, std::nullopt, 3}, [&](const Key& k, const Value&) {
+                  seen.emplace_back(k.id, k.sub);
+                  t.erase(k);  // a visitor may write
+                  return true;
+                }));
+                EXPECT_EQ((K{{1, 2}, {1, 7}, {2, 0}}), seen);
+                seen.clear();
+                TRY(t.list({Kind::chunk}, [&](const Key& k, const Value&) {
+                  seen.emplace_back(k.id, k.sub);
+                  return seen.size() < 2;
+                }));
+                EXPECT_EQ((K{{2, 1}, {2, 2}}), seen);
+                return Code::interrupted;
+              }).is(Code::interrupted));
 }
 
 TEST_P(StoreTest, Emptiness) {
   put(key::dentry(1, "a"), Dentry{FileType::regular, 2});
   ASSERT_TRUE(write([&](MetaTxn& t) -> Status {
-    auto empty = [&](Ino dir) {
-      auto r = t.isEmpty(Kind::dentry, dir);
-      EXPECT_TRUE(r.isOk());
-      return r && *r;
-    };
-    EXPECT_FALSE(empty(1));
-    EXPECT_TRUE(empty(2));
-    t.erase(key::dentry(1, "a"));
-    EXPECT_TRUE(empty(1));
-    t.put(key::dentry(2, "b"), Dentry{FileType::regular, 2});
-    EXPECT_FALSE(empty(2));
-    t.erase(key::dentry(2, "b"));
-    EXPECT_TRUE(empty(2));
-    return Code::interrupted;
-  }).is(Code::interrupted));
+                auto empty = [&](Ino dir) {
+                  auto r = t.isEmpty(Kind::dentry, dir);
+                  EXPECT_TRUE(r.isOk());
+                  return r && *r;
+                };
+                EXPECT_FALSE(empty(1));
+                EXPECT_TRUE(empty(2));
+                t.erase(key::dentry(1, "a"));
+                EXPECT_TRUE(empty(1));
+                t.put(key::dentry(2, "b"), Dentry{FileType::regular, 2});
+                EXPECT_FALSE(empty(2));
+                t.erase(key::dentry(2, "b"));
+                EXPECT_TRUE(empty(2));
+                return Code::interrupted;
+              }).is(Code::interrupted));
 }
 
 TEST_P(StoreTest, DatabaseEmptyAndDropped) {
@@ -597,11 +500,11 @@ TEST_P(StoreTest, ASecondStoreSeesWhatIsCommitted) {
   EXPECT_NE(before, other->changeCounter());
   auto own = store_->changeCounter();
   ASSERT_TRUE(withTxn(*other, {.operation = "test"}, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto seen, t.node(5));
-    EXPECT_EQ(sampleAttr(), seen);
-    t.put(key::node(5), directory());
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto seen, t.node(5));
+                EXPECT_EQ(sampleAttr(), seen);
+                t.put(key::node(5), directory());
+                return {};
+              }).isOk());
   EXPECT_EQ(Value(directory()), get(key::node(5)));
   EXPECT_NE(own, store_->changeCounter());
   EXPECT_TRUE(store_->sync().isOk());
@@ -614,10 +517,14 @@ TEST_P(StoreTest, OwnCommitsMoveTheChangeCounter) {
 }
 
 TEST_P(StoreTest, ReadOnlyTransactionsMayNotWrite) {
-  EXPECT_EQ(Code::invalid, store_->run([](MetaTxn& t) -> Status {
-    t.put(key::counter("x"), int64_t{1});
-    return {};
-  }, {.operation = "test", .readOnly = true}).code());
+  EXPECT_EQ(Code::invalid, store_
+                               ->run(
+                                   [](MetaTxn& t) -> Status {
+                                     t.put(key::counter("x"), int64_t{1});
+                                     return {};
+                                   },
+                                   {.operation = "test", .readOnly = true})
+                               .code());
   EXPECT_EQ(std::nullopt, get(key::counter("x")));
 }
 
@@ -628,306 +535,21 @@ TEST_P(StoreTest, AReadOnlyViewIsConsistent) {
   std::thread writer([&] {
     while (!stop)
       EXPECT_TRUE(write([](MetaTxn& t) -> Status {
-        t.add(key::counter("a"), 1);
-        t.add(key::counter("b"), 1);
-        return {};
-      }).isOk());
+                    t.add(key::counter("a"), 1);
+                    t.add(key::counter("b"), 1);
+                    return {};
+                  }).isOk());
   });
   for (int i = 0; i < 200; ++i)
     EXPECT_TRUE(withRead(*store_, "test", [](MetaTxn& t) -> Status {
-      TRY_ASSIGN(auto a, t.find<int64_t>(key::counter("a")));
-      std::this_thread::yield();
-      TRY_ASSIGN(auto b, t.find<int64_t>(key::counter("b")));
-      EXPECT_EQ(a, b);
-      return {};
-    }).isOk());
+                  TRY_ASSIGN(auto a, t.find<int64_t>(key::counter("a")));
+                  std::this_thread::yield();
+                  TRY_ASSIGN(auto b, t.find<int64_t>(key::counter("b")));
+                  EXPECT_EQ(a, b);
+                  return {};
+                }).isOk());
   stop = true;
   writer.join();
-}
-
-// ---- threads ----
-
-void inThreads(int n, const std::function<void(int)>& work) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < n; ++i) threads.emplace_back(work, i);
-  for (auto& t : threads) t.join();
-}
-
-RetryPolicy patient() { return {.maxAttempts = 10'000}; }
-
-TEST_P(StoreTest, ReadModifyWriteLosesNothing) {
-  constexpr int kThreads = 4, kRounds = 50;
-  put(key::counter("n"), int64_t{0});
-  inThreads(kThreads, [&](int) {
-    for (int i = 0; i < kRounds; ++i)
-      EXPECT_TRUE(withTxn(*store_, {.operation = "test"}, [](MetaTxn& t) -> Status {
-        TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
-        t.put(key::counter("n"), *n + 1);
-        return {};
-      }, patient()).isOk());
-  });
-  EXPECT_EQ(kThreads * kRounds, number(key::counter("n")));
-}
-
-TEST_P(StoreTest, OneOfManyCreatesAName) {
-  std::atomic<int> won{0}, lost{0};
-  put(key::node(1), directory());
-  inThreads(6, [&](int thread) {
-    for (int i = 0; i < 20; ++i) {
-      auto s = withTxn(*store_, {.operation = "test"}, [&](MetaTxn& t) -> Status {
-        t.shared(1);
-        TRY_ASSIGN(auto found, t.lookup(1, "n" + std::to_string(i)));
-        if (found) return Code::exists;
-        auto ino = static_cast<Ino>(100 + thread * 1000 + i);
-        t.insert(key::dentry(1, "n" + std::to_string(i)), Dentry{FileType::regular, ino});
-        t.insert(key::node(ino), sampleAttr());
-        return {};
-      }, patient());
-      if (s) ++won;
-      else if (s.is(Code::exists)) ++lost;
-    }
-  });
-  EXPECT_EQ(20, won);
-  EXPECT_EQ(100, lost);
-  EXPECT_EQ(20u, list({Kind::dentry, 1}).size());
-  EXPECT_EQ(21u, list({Kind::node}).size());
-}
-
-// Creators hold the directory shared, removers exclusively and look whether it is empty: no entry may outlive its directory.
-TEST_P(StoreTest, NoEntryOutlivesItsDirectory) {
-  constexpr int kRounds = 40;
-  for (int round = 0; round < kRounds; ++round) {
-    auto dir = static_cast<Ino>(1000 + round);
-    put(key::node(dir), directory());
-    inThreads(4, [&](int thread) {
-      if (thread == 0) {
-        auto s = withTxn(*store_, {.operation = "rmdir"}, [&](MetaTxn& t) -> Status {
-          t.exclusive(dir);
-          TRY(t.node(dir, kFieldsParent));
-          TRY_ASSIGN(bool empty, t.isEmpty(Kind::dentry, dir));
-          if (!empty) return Code::notEmpty;
-          t.erase(key::node(dir));
-          return {};
-        }, patient());
-        EXPECT_TRUE(s.isOk() || s.is(Code::notEmpty)) << s.text();
-      } else {
-        auto s = withTxn(*store_, {.operation = "create"}, [&](MetaTxn& t) -> Status {
-          t.shared(dir);
-          TRY(t.node(dir, kFieldsParent));
-          t.insert(key::dentry(dir, std::to_string(thread)), Dentry{FileType::regular, 7});
-          t.addNlink(dir, 1);
-          return {};
-        }, patient());
-        EXPECT_TRUE(s.isOk() || s.is(Code::notFound)) << s.text();
-      }
-    });
-    bool exists = get(key::node(dir)).has_value();
-    auto entries = list({Kind::dentry, dir}).size();
-    EXPECT_TRUE(exists ? entries > 0 : entries == 0) << exists << " " << entries;
-  }
-}
-
-TEST_P(StoreTest, VerbsOfManyThreadsAddUp) {
-  constexpr int kThreads = 4, kRounds = 60;
-  ASSERT_TRUE(write([](MetaTxn& t) -> Status {
-    t.put(key::node(1), directory());
-    t.put(key::dirStat(1), DirStat{});
-    return {};
-  }).isOk());
-  inThreads(kThreads, [&](int thread) {
-    for (int i = 0; i < kRounds; ++i)
-      EXPECT_TRUE(once([&](MetaTxn& t) -> Status {
-        t.shared(1);
-        TRY(t.node(1, kFieldsParent));
-        t.add(key::counter("used"), 3);
-        t.addNlink(1, 1);
-        t.addDirStat(1, {1, 2, 3});
-        t.addQuota(Kind::userQuota, 5, 1, 1);
-        t.touch(1, {2000 + i, 0}, 0);
-        t.appendSlice(1, 0, {0, static_cast<SliceId>(thread * 1000 + i + 1), 1, 0, 1});
-        return {};
-      }).isOk()) << "verbs never conflict";
-  });
-  constexpr int64_t kAll = kThreads * kRounds;
-  EXPECT_EQ(3 * kAll, number(key::counter("used")));
-  EXPECT_EQ(2 + kAll, std::get<Attr>(*get(key::node(1))).nlink);
-  EXPECT_EQ(Value(DirStat{kAll, 2 * kAll, 3 * kAll}), get(key::dirStat(1)));
-  EXPECT_EQ(Value(Quota{-1, -1, kAll, kAll}), get(key::userQuota(5)));
-  auto slices = std::get<SliceList>(*get(key::chunk(1, 0)));
-  EXPECT_EQ(static_cast<size_t>(kAll), slices.size());
-}
-
-TEST_P(StoreTest, ABadBodySpoilsNoOther) {
-  put(key::node(1), directory());
-  std::atomic<int> ok{0};
-  inThreads(6, [&](int thread) {
-    for (int i = 0; i < 30; ++i) {
-      auto name = std::to_string(thread) + "." + std::to_string(i);
-      auto s = once([&](MetaTxn& t) -> Status {
-        if (thread == 0) throw std::runtime_error("a bug");
-        if (thread == 1) {
-          t.put(key::counter("spoiled"), int64_t{1});
-          t.insert(key::node(1), directory());  // is there
-          return {};
-        }
-        t.insert(key::dentry(1, name), Dentry{FileType::regular, 5});
-        t.add(key::counter("made"), 1);
-        return {};
-      });
-      if (thread == 0) EXPECT_EQ(Code::io, s.code());
-      else if (thread == 1) EXPECT_EQ(Code::conflict, s.code());
-      else if (s) ++ok;
-    }
-  });
-  EXPECT_EQ(120, ok);
-  EXPECT_EQ(120, number(key::counter("made")));
-  EXPECT_EQ(120u, list({Kind::dentry, 1}).size());
-  EXPECT_EQ(std::nullopt, get(key::counter("spoiled")));
-}
-
-// ---- against a plain map ----
-
-class Model {
- public:
-  explicit Model(uint64_t seed) : dice_(seed) {}
-  uint64_t roll(uint64_t n) { return dice_() % n; }
-  Key randomKey() {
-    switch (roll(6)) {
-      case 0: return key::dentry(1 + roll(3), std::string(1 + roll(2), static_cast<char>('a' + roll(4))));
-      case 1: return key::node(1 + roll(6));
-      case 2: return key::chunk(1 + roll(3), static_cast<uint32_t>(roll(3)));
-      case 3: return key::xattr(1 + roll(3), std::string(1, static_cast<char>('a' + roll(3))));
-      case 4: return key::delFile(1 + roll(8), 4096);
-      default: return key::counter(std::string(1, static_cast<char>('a' + roll(3))));
-    }
-  }
-  Value randomValue(Kind kind) {
-    switch (kind) {
-      case Kind::dentry: return Dentry{FileType::regular, 1 + roll(6)};
-      case Kind::node: {
-        auto a = sampleAttr();
-        a.nlink = static_cast<uint32_t>(2 + roll(100));
-        a.mtime = {static_cast<int64_t>(roll(10'000)) - 5000, static_cast<uint32_t>(roll(1'000'000'000))};
-        return a;
-      }
-      case Kind::chunk: return SliceList(roll(3), Slice{1, roll(9), 3, 0, 3});
-      case Kind::xattr: return std::string(roll(5), 'v');
-      default: return static_cast<int64_t>(roll(1000));
-    }
-  }
-  std::map<Key, Value> records;
-
- private:
-  std::mt19937_64 dice_;
-};
-
-void checkReads(MetaTxn& t, Model& m, const std::map<Key, Value>& expected) {
-  auto key = m.randomKey();
-  auto seen = t.get(key);
-  ASSERT_TRUE(seen.isOk());
-  auto it = expected.find(key);
-  EXPECT_EQ(it == expected.end() ? std::nullopt : std::optional<Value>(it->second), *seen);
-
-  Range range{key.kind};
-  if (key.kind != Kind::counter && m.roll(2)) range.id = key.id;
-  if (m.roll(2)) range.after = m.randomKey();
-  if (range.after && range.after->kind != key.kind) range.after.reset();
-  if (m.roll(2)) range.limit = 1 + m.roll(4);
-  std::vector<std::pair<Key, Value>> want, got;
-  for (auto& [k, v] : expected)
-    if (k.kind == range.kind && (!range.id || k.id == *range.id) && (!range.after || k > *range.after) && want.size() < range.limit)
-      want.emplace_back(k, v);
-  auto s = t.list(range, [&](const Key& k, const Value& v) {
-    got.emplace_back(k, v);
-    return true;
-  });
-  ASSERT_TRUE(s.isOk());
-  EXPECT_EQ(want, got);
-
-  auto dir = 1 + m.roll(3);
-  auto after = std::string(m.roll(3), static_cast<char>('a' + m.roll(4)));
-  size_t limit = 1 + m.roll(5);
-  auto entries = t.listDir(dir, after, limit, true);
-  ASSERT_TRUE(entries.isOk());
-  std::vector<DirEntry> wanted;
-  for (auto& [k, v] : expected) {
-    if (k.kind != Kind::dentry || k.id != dir || k.name <= after || wanted.size() == limit) continue;
-    auto& dentry = std::get<Dentry>(v);
-    auto node = expected.find(key::node(dentry.ino));
-    wanted.push_back({k.name, dentry, node == expected.end() ? std::nullopt : std::optional(std::get<Attr>(node->second))});
-  }
-  ASSERT_EQ(wanted.size(), entries->size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    EXPECT_EQ(wanted[i].name, (*entries)[i].name);
-    EXPECT_EQ(wanted[i].dentry, (*entries)[i].dentry);
-    EXPECT_EQ(wanted[i].attr, (*entries)[i].attr);
-  }
-}
-
-void randomWrite(MetaTxn& t, Model& m, std::map<Key, Value>& expected) {
-  auto key = m.randomKey();
-  switch (m.roll(4)) {
-    case 0:
-      t.erase(key);
-      expected.erase(key);
-      return;
-    case 1:
-      if (key.kind == Kind::counter) {
-        auto& n = expected.try_emplace(key, int64_t{0}).first->second;
-        n = std::get<int64_t>(n) + 5;
-        t.add(key, 5);
-        return;
-      }
-      if (key.kind == Kind::node) {
-        t.addNlink(key.id, -1);
-        Time now{static_cast<int64_t>(m.roll(10'000)) - 5000, 77};
-        t.touch(key.id, now, 1'000'000'000);
-        if (auto it = expected.find(key); it != expected.end()) {
-          auto& attr = std::get<Attr>(it->second);
-          --attr.nlink;
-          if (now.nanos() - attr.mtime.nanos() >= 1'000'000'000) attr.mtime = attr.ctime = now;
-        }
-        return;
-      }
-      if (key.kind == Kind::chunk) {
-        Slice slice{9, 8, 7, 6, 1};
-        t.appendSlice(key.id, static_cast<uint32_t>(key.sub), slice);
-        std::get<SliceList>(expected.try_emplace(key, SliceList{}).first->second).push_back(slice);
-        return;
-      }
-      [[fallthrough]];
-    default: {
-      auto value = m.randomValue(key.kind);
-      t.put(key, value);
-      expected[key] = value;
-    }
-  }
-}
-
-TEST_P(StoreTest, RandomTransactionsMatchAPlainMap) {
-  for (uint64_t seed : {1, 2, 3}) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    ASSERT_TRUE(store_->drop().isOk());
-    ASSERT_TRUE(store_->prepareSchema(true).isOk());
-    Model m(seed);
-    for (int i = 0; i < 400 && !HasFailure(); ++i) {
-      bool fails = m.roll(4) == 0;
-      auto expected = m.records;
-      auto s = once([&](MetaTxn& t) -> Status {
-        for (uint64_t step = m.roll(6); step > 0; --step) {
-          randomWrite(t, m, expected);
-          checkReads(t, m, expected);
-        }
-        return fails ? Status(Code::busy) : Status();
-      });
-      ASSERT_EQ(fails ? Code::busy : Code::ok, s.code()) << s.text();
-      if (!fails) m.records = expected;
-      ASSERT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-        checkReads(t, m, m.records);
-        return {};
-      }).isOk());
-    }
-  }
 }
 
 }  // namespace
