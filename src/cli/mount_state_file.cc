@@ -15,13 +15,13 @@ namespace aquifer::cli {
 
 using Json = nlohmann::ordered_json;
 
-Status saveStateFile(const std::string& path, fuse::CrashState& state, const vfs::Vfs& vfs) {
+Status saveStateFile(const std::string& path, fuse::CrashState& state, vfs::Handle next) {
   Json handlers = Json::object();
   for (const auto& h : state.openHandles()) {
     handlers[std::to_string(h.fh)] = {{"Inode", h.ino}, {"Length", 0}, {"Flags", h.flags}, {"UseLocks", 0},
                                       {"FlockOwner", 0}, {"Off", 0}, {"Data", ""}, {"TierID", 0}};
   }
-  const Json j{{"Handler", handlers}, {"NextFh", vfs.nextHandle()}};
+  const Json j{{"Handler", handlers}, {"NextFh", next}};
   // Whoever reads it trusts it: nobody else may write it.
   const std::string temporary = path + ".new";
   unlink(temporary.c_str());

@@ -9,7 +9,7 @@
 
 namespace aquifer::cli {
 
-Status saveStateFile(const std::string& path, fuse::CrashState& state, const vfs::Vfs& vfs);
+Status saveStateFile(const std::string& path, fuse::CrashState& state, vfs::Handle next);
 // Notes in `state` what the file names, where a server that adopts the session finds it, and renames the file to <path>.bak.
 // A missing or damaged file is logged: handles are then opened again as they are used.
 void loadStateFile(const std::string& path, fuse::CrashState& state);

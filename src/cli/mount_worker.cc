@@ -276,7 +276,7 @@ void Worker::onHandOver() {
   server_->stop();
   if (auto s = vfs_->flushAll(); !s) LOG_ERROR("flush: {}", s.text());
   if (state_) {
-    if (auto s = saveStateFile(facts_.statePath, *state_, *vfs_); !s) LOG_WARN("{}", s.text());
+    if (auto s = saveStateFile(facts_.statePath, *state_, vfs_->nextHandle()); !s) LOG_WARN("{}", s.text());
   }
   if (!plan_.readOnly) {
     if (auto s = meta_->flushSession(); !s) LOG_WARN("flush session: {}", s.text());

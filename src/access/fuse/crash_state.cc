@@ -124,7 +124,13 @@ std::vector<SurvivingHandle> CrashState::openHandles() {
 }
 
 void CrashState::indexOrphan(JournalEntry& from) {
-  JournalEntry& to = m_->orphans[nextOrphan_++ % kOrphans];
+  // A free place, else that of the oldest request: numbers grow, and one that was not asked for again by now never will be.
+  JournalEntry* place = &m_->orphans[0];
+  for (auto& o : m_->orphans) {
+    if (o.identity.load() < place->identity.load()) place = &o;
+    if (place->identity.load() == 0) break;
+  }
+  JournalEntry& to = *place;
   if (to.identity.load()) orphanAt_.erase(to.identity.load());
   clear(to);
   to.op.store(from.op.load()), to.flags.store(from.flags.load()), to.ino.store(from.ino.load()), to.fh.store(from.fh.load());

@@ -73,7 +73,7 @@ class CrashState : public vfs::OpenRecorder {
   std::unordered_map<vfs::Ino, uint32_t> dirtyAt_;
   std::unordered_map<uint64_t, JournalEntry*> orphanAt_;
   std::vector<uint32_t> freeHandles_, freeDirty_;
-  uint32_t handleTop_ = 0, dirtyTop_ = 0, nextOrphan_ = 0;
+  uint32_t handleTop_ = 0, dirtyTop_ = 0;
   bool full_ = false;
 };
 

@@ -98,7 +98,7 @@ void Dispatcher::handle(Call& call) {
 void Dispatcher::fail(Call& call, const Status& status) { call.out->fail(status.toErrno()); }
 
 void Dispatcher::malformed(Call& call) {
-  LOG_WARN("malformed request: operation {}, {} bytes", call.in.head().opcode, call.in.head().len);
+  LOG_DEBUG("malformed request: operation {}, {} bytes", call.in.head().opcode, call.in.head().len);
   call.out->fail(EINVAL);
 }
 

@@ -17,7 +17,6 @@ struct JournalEntry {
   std::atomic<uint32_t> flags{0};     // kStarted …
   std::atomic<uint64_t> ino{0};       // made by the operation (create …) or about to be acted on by it (unlink, rename …)
   std::atomic<uint64_t> fh{0};        // of the handle that open or create made
-  std::atomic<uint64_t> generation{0};
 };
 enum JournalFlag : uint32_t { kJournalStarted = 1, kJournalIntent = 2, kJournalOpened = 4 };
 
