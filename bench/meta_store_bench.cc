@@ -116,9 +116,8 @@ class Bench {
   }
 
   Status list(int thread, uint64_t) {
-    return withRead(store_, "readdir", [&](MetaTxn& t) -> Status {
-      return t.listDir(dirs_[static_cast<size_t>(thread)], "", 1000, true).status();
-    });
+    return withRead(store_, "readdir",
+                    [&](MetaTxn& t) -> Status { return t.listDir(dirs_[static_cast<size_t>(thread)], "", 1000, true).status(); });
   }
 
   Status unlink(int thread, uint64_t i) {

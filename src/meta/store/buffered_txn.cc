@@ -76,8 +76,10 @@ Status BufferedTxn::mergedList(const Range& range, const Visit& visit) {
   // What is pending and not stored: verbs alone may create a record too.
   auto emitPending = [&](const std::pair<Key, Change>& p) {
     std::optional<Value> v;
-    if (p.second.isVerbs()) applyVerbs(p.first.kind, p.second, writes_.rules(), v);
-    else if (!isErased(&p.second)) v = p.second.value;
+    if (p.second.isVerbs())
+      applyVerbs(p.first.kind, p.second, writes_.rules(), v);
+    else if (!isErased(&p.second))
+      v = p.second.value;
     return !v || emit(p.first, *v);
   };
   Range wide = range;
@@ -128,8 +130,10 @@ Result<std::vector<DirEntry>> BufferedTxn::listDir(Ino dir, std::string_view aft
   };
   for (auto& entry : stored) {
     for (; next != pending.end() && next->first.name < entry.name; ++next) takePending(*next);
-    if (next != pending.end() && next->first.name == entry.name) takePending(*next++);
-    else out.push_back(std::move(entry));
+    if (next != pending.end() && next->first.name == entry.name)
+      takePending(*next++);
+    else
+      out.push_back(std::move(entry));
   }
   for (; next != pending.end() && (complete || next->first.name <= last); ++next) takePending(*next);
   if (out.size() > limit) out.resize(limit);

@@ -15,10 +15,13 @@ TEST(Registry, UnknownSchemesAreNamed) {
 TEST(Registry, MemoryStoresAreSharedByName) {
   auto a = openStore("mem://registry", {}), b = openStore("mem://registry", {}), c = openStore("mem://other", {});
   ASSERT_TRUE(a.isOk() && b.isOk() && c.isOk());
-  ASSERT_TRUE((*a)->run([](MetaTxn& t) -> Status {
-    t.put(key::counter("x"), int64_t{1});
-    return {};
-  }, {}).isOk());
+  ASSERT_TRUE((*a)->run(
+                      [](MetaTxn& t) -> Status {
+                        t.put(key::counter("x"), int64_t{1});
+                        return {};
+                      },
+                      {})
+                  .isOk());
   EXPECT_FALSE(*(*b)->isEmpty());
   EXPECT_TRUE(*(*c)->isEmpty());
 }

@@ -27,7 +27,8 @@ metrics::Histogram& durations() {
 
 // Only in the case of trouble, so the lookup of the label does not matter.
 void countRestart(std::string_view operation) {
-  metrics::counter("transaction_restart", "The number of times a transaction is restarted.", {{"method", std::string(operation)}}).add();
+  metrics::counter("transaction_restart", "The number of times a transaction is restarted.", {{"method", std::string(operation)}})
+      .add();
 }
 
 class Retries {
@@ -66,10 +67,13 @@ class Retries {
 Result<bool> wasCommitted(MetaStore& store, std::string_view operation, const std::function<Result<bool>(MetaTxn&)>& confirm,
                           const RetryPolicy& policy) {
   bool found = false;
-  TRY(withRead(store, operation, [&](MetaTxn& txn) -> Status {
-    TRY_ASSIGN(found, confirm(txn));
-    return {};
-  }, policy));
+  TRY(withRead(
+      store, operation,
+      [&](MetaTxn& txn) -> Status {
+        TRY_ASSIGN(found, confirm(txn));
+        return {};
+      },
+      policy));
   return found;
 }
 
@@ -83,18 +87,16 @@ Status withTxn(MetaStore& store, const TxnOptions& options, const TxnBody& body,
     auto status = store.run(body, options);
     switch (status.code()) {
       case Code::conflict:
-      case Code::unavailable:
-        break;
+      case Code::unavailable: break;
       case Code::maybeCommitted: {
-        if (!confirm) return Status(Code::io, fmt::format("{}: the outcome of the commit is unknown", options.operation));
+        auto unknown = fmt::format("{}: the outcome of the commit is unknown", options.operation);
+        if (!confirm) return Status(Code::io, unknown);
         auto committed = wasCommitted(store, options.operation, confirm, policy);
-        if (!committed) return Status(Code::io, fmt::format("{}: the outcome of the commit is unknown: {}", options.operation, committed.status().text()));
+        if (!committed) return Status(Code::io, fmt::format("{}: {}", unknown, committed.status().text()));
         if (*committed) return {};
         break;
       }
-      default:
-        durations().observe(static_cast<double>(monotonicNanos() - started) * 1e-9);
-        return status;
+      default: durations().observe(static_cast<double>(monotonicNanos() - started) * 1e-9); return status;
     }
     TRY(retries.again(std::move(status)));
   }

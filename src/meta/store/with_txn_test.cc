@@ -22,20 +22,23 @@ class WithTxnTest : public ::testing::Test {
     setMemFaults(name_, faults);
   }
   Status increment(const RetryPolicy& policy = {}, const std::function<Result<bool>(MetaTxn&)>& confirm = {}) {
-    return withTxn(*store_, {.operation = "test"}, [&](MetaTxn& t) -> Status {
-      ++runs_;
-      TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
-      t.put(key::counter("n"), n.value_or(0) + 1);
-      return {};
-    }, policy, confirm);
+    return withTxn(
+        *store_, {.operation = "test"},
+        [&](MetaTxn& t) -> Status {
+          ++runs_;
+          TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
+          t.put(key::counter("n"), n.value_or(0) + 1);
+          return {};
+        },
+        policy, confirm);
   }
   int64_t stored() {
     int64_t out = 0;
     EXPECT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-      TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
-      out = n.value_or(0);
-      return {};
-    }).isOk());
+                  TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
+                  out = n.value_or(0);
+                  return {};
+                }).isOk());
     return out;
   }
   std::string name_;
@@ -62,9 +65,9 @@ TEST_F(WithTxnTest, EndlessConflictsEndAsIo) {
 TEST_F(WithTxnTest, TheBodysOwnErrorIsFinal) {
   int runs = 0;
   EXPECT_EQ(Code::notEmpty, withTxn(*store_, {}, [&](MetaTxn&) -> Status {
-    ++runs;
-    return Code::notEmpty;
-  }).code());
+                              ++runs;
+                              return Code::notEmpty;
+                            }).code());
   EXPECT_EQ(1, runs);
 }
 

@@ -58,9 +58,7 @@ void applyVerbs(Kind kind, const Change& verbs, const OverlayRules& rules, std::
       break;
     case Kind::dirQuota:
     case Kind::userQuota:
-    case Kind::groupQuota:
-      applyToQuota(kind, verbs, v);
-      break;
+    case Kind::groupQuota: applyToQuota(kind, verbs, v); break;
     default:
       if (verbs.added) applyAdd(kind, verbs, rules, v);
   }
@@ -108,8 +106,10 @@ void WriteSet::verb(Key key, Change verbs) {
   auto [it, fresh] = changes_.try_emplace(std::move(key));
   auto& change = it->second;
   if (change.isVerbs()) {
-    if (fresh) change = std::move(verbs);
-    else mergeVerbs(change, verbs);
+    if (fresh)
+      change = std::move(verbs);
+    else
+      mergeVerbs(change, verbs);
     return;
   }
   std::optional<Value> current;

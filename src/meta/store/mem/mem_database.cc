@@ -10,13 +10,13 @@ constexpr size_t kGuardsKept = 4096;
 
 bool sameAttr(const Attr& a, const Attr& b, uint32_t fields) {
   auto differ = [&](uint32_t field, bool equal) { return (fields & field) && !equal; };
-  return !(differ(kFieldFlags, a.flags == b.flags) || differ(kFieldType, a.type == b.type) || differ(kFieldMode, a.mode == b.mode) ||
-           differ(kFieldOwner, a.uid == b.uid && a.gid == b.gid) ||
+  return !(differ(kFieldFlags, a.flags == b.flags) || differ(kFieldType, a.type == b.type) ||
+           differ(kFieldMode, a.mode == b.mode) || differ(kFieldOwner, a.uid == b.uid && a.gid == b.gid) ||
            differ(kFieldTimes, a.atime == b.atime && a.mtime == b.mtime && a.ctime == b.ctime) ||
            differ(kFieldNlink, a.nlink == b.nlink) || differ(kFieldLength, a.length == b.length) ||
            differ(kFieldParent, a.parent == b.parent) ||
-           differ(kFieldAcl, a.accessAcl == b.accessAcl && a.defaultAcl == b.defaultAcl) || differ(kFieldTier, a.tier == b.tier) ||
-           differ(kFieldRdev, a.rdev == b.rdev));
+           differ(kFieldAcl, a.accessAcl == b.accessAcl && a.defaultAcl == b.defaultAcl) ||
+           differ(kFieldTier, a.tier == b.tier) || differ(kFieldRdev, a.rdev == b.rdev));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Database {
   uint64_t now = 0;                             // number of the last commit
   uint64_t lastLog = 0;
   uint64_t attempts = 0;
-  std::multiset<uint64_t> snapshots;            // of the transactions that run
+  std::multiset<uint64_t> snapshots;  // of the transactions that run
   MemFaults faults;
   std::mt19937_64 dice{1};
 

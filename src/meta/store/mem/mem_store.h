@@ -17,8 +17,8 @@ namespace aquifer::meta {
 // What may go wrong at a commit, for tests. Probabilities 0…1.
 struct MemFaults {
   double conflict = 0, unavailable = 0;
-  double maybeCommitted = 0;                     // half of them did commit
-  std::chrono::microseconds delay{0};            // between the body and its commit, up to this long
+  double maybeCommitted = 0;           // half of them did commit
+  std::chrono::microseconds delay{0};  // between the body and its commit, up to this long
   uint64_t seed = 1;
   // Decides before the dice do: the code to answer for this commit of `operation` (ok: no fault). For maybeCommitted the
   // commit is carried out if `commitNumber` is even. Called under the store's lock.

@@ -27,21 +27,22 @@ class MemStoreTest : public ::testing::Test {
     name_ = "memtest" + std::to_string(++number);
     store_ = *openMemStore(name_, {});
     ASSERT_TRUE(run([](MetaTxn& t) -> Status {
-      t.put(key::node(1), directory());
-      t.put(key::node(2), directory());
-      t.put(key::dentry(1, "b"), Dentry{FileType::directory, 2});
-      return {};
-    }).isOk());
+                  t.put(key::node(1), directory());
+                  t.put(key::node(2), directory());
+                  t.put(key::dentry(1, "b"), Dentry{FileType::directory, 2});
+                  return {};
+                }).isOk());
   }
   void TearDown() override { forgetMemStore(name_); }
   Status run(const TxnBody& body) { return store_->run(body, {}); }
   // `mine` commits after `other` has, though it began before.
   Code overtaken(const TxnBody& mine, const TxnBody& other) {
     return run([&](MetaTxn& t) -> Status {
-      TRY(mine(t));
-      EXPECT_TRUE(run(other).isOk());
-      return {};
-    }).code();
+             TRY(mine(t));
+             EXPECT_TRUE(run(other).isOk());
+             return {};
+           })
+        .code();
   }
   static TxnBody reading(const std::function<Status(MetaTxn&)>& read) {
     return [read](MetaTxn& t) -> Status {
@@ -65,30 +66,30 @@ TEST_F(MemStoreTest, OnlyTheFieldsThatWereNamedCount) {
   };
   EXPECT_EQ(Code::ok, overtaken(nodeRead(2, kFieldsParent), touch));
   EXPECT_EQ(Code::conflict, overtaken(nodeRead(2, kFieldsAll), [](MetaTxn& t) -> Status {
-    t.touch(2, {2000, 0}, 0);
-    return {};
-  }));
+              t.touch(2, {2000, 0}, 0);
+              return {};
+            }));
   EXPECT_EQ(Code::conflict, overtaken(nodeRead(2, kFieldNlink), touch));
   EXPECT_EQ(Code::conflict, overtaken(nodeRead(2, kFieldsParent), [](MetaTxn& t) -> Status {
-    auto a = directory();
-    a.parent = 9;
-    t.put(key::node(2), a);
-    return {};
-  }));
+              auto a = directory();
+              a.parent = 9;
+              t.put(key::node(2), a);
+              return {};
+            }));
 }
 
 TEST_F(MemStoreTest, ANodeThatWentAndCameBackIsAnother) {
   EXPECT_EQ(Code::conflict, overtaken(nodeRead(2, kFieldsParent), [&](MetaTxn&) -> Status {
-    EXPECT_TRUE(run([](MetaTxn& t) -> Status {
-      t.erase(key::node(2));
-      return {};
-    }).isOk());
-    EXPECT_TRUE(run([](MetaTxn& t) -> Status {
-      t.put(key::node(2), directory());
-      return {};
-    }).isOk());
-    return {};
-  }));
+              EXPECT_TRUE(run([](MetaTxn& t) -> Status {
+                            t.erase(key::node(2));
+                            return {};
+                          }).isOk());
+              EXPECT_TRUE(run([](MetaTxn& t) -> Status {
+                            t.put(key::node(2), directory());
+                            return {};
+                          }).isOk());
+              return {};
+            }));
 }
 
 TEST_F(MemStoreTest, AWholePutRefusesToUndoFieldsItDidNotRead) {
@@ -99,9 +100,9 @@ TEST_F(MemStoreTest, AWholePutRefusesToUndoFieldsItDidNotRead) {
     return {};
   };
   EXPECT_EQ(Code::conflict, overtaken(mine, [](MetaTxn& t) -> Status {
-    t.addNlink(2, 1);
-    return {};
-  }));
+              t.addNlink(2, 1);
+              return {};
+            }));
 }
 
 TEST_F(MemStoreTest, AbsencesAndLookupsAreReliedOn) {
@@ -130,21 +131,19 @@ TEST_F(MemStoreTest, VisitedRangesAreReliedOn) {
       return {};
     };
   };
-  auto list = [](size_t limit) {
-    return reading([=](MetaTxn& t) { return t.listDir(1, "", limit, false).status(); });
-  };
+  auto list = [](size_t limit) { return reading([=](MetaTxn& t) { return t.listDir(1, "", limit, false).status(); }); };
   EXPECT_EQ(Code::ok, overtaken(list(1), insert("z"))) << "behind what was seen";
   EXPECT_EQ(Code::conflict, overtaken(list(1), insert("a")));
   EXPECT_EQ(Code::conflict, overtaken(list(SIZE_MAX), insert("zz")));
   EXPECT_EQ(Code::conflict, overtaken(list(SIZE_MAX), [](MetaTxn& t) -> Status {
-    t.erase(key::dentry(1, "zz"));
-    return {};
-  }));
+              t.erase(key::dentry(1, "zz"));
+              return {};
+            }));
   auto emptiness = reading([](MetaTxn& t) { return t.isEmpty(Kind::dentry, 2).status(); });
   EXPECT_EQ(Code::conflict, overtaken(emptiness, [](MetaTxn& t) -> Status {
-    t.put(key::dentry(2, "x"), Dentry{FileType::regular, 7});
-    return {};
-  }));
+              t.put(key::dentry(2, "x"), Dentry{FileType::regular, 7});
+              return {};
+            }));
 }
 
 TEST_F(MemStoreTest, Guards) {
@@ -163,9 +162,9 @@ TEST_F(MemStoreTest, Guards) {
   EXPECT_EQ(Code::conflict, overtaken(exclusive, shared));
   EXPECT_EQ(Code::conflict, overtaken(exclusive, exclusive));
   EXPECT_EQ(Code::conflict, overtaken(shared, [](MetaTxn& t) -> Status {
-    t.erase(key::node(2));
-    return {};
-  }));
+              t.erase(key::node(2));
+              return {};
+            }));
 }
 
 TEST_F(MemStoreTest, VerbsOvertakeEachOther) {
@@ -185,16 +184,16 @@ TEST_F(MemStoreTest, VerbsOvertakeEachOther) {
 
 TEST_F(MemStoreTest, ReadersKeepTheirSnapshot) {
   EXPECT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) -> Status {
-    EXPECT_TRUE(run([](MetaTxn& w) -> Status {
-      w.erase(key::node(2));
-      w.put(key::dentry(1, "new"), Dentry{FileType::regular, 5});
-      return {};
-    }).isOk());
-    EXPECT_TRUE(t.node(2).isOk());
-    TRY_ASSIGN(auto entries, t.listDir(1, "", 10, false));
-    EXPECT_EQ(1u, entries.size());
-    return {};
-  }).isOk());
+                EXPECT_TRUE(run([](MetaTxn& w) -> Status {
+                              w.erase(key::node(2));
+                              w.put(key::dentry(1, "new"), Dentry{FileType::regular, 5});
+                              return {};
+                            }).isOk());
+                EXPECT_TRUE(t.node(2).isOk());
+                TRY_ASSIGN(auto entries, t.listDir(1, "", 10, false));
+                EXPECT_EQ(1u, entries.size());
+                return {};
+              }).isOk());
 }
 
 TEST_F(MemStoreTest, OldVersionsAreForgotten) {
@@ -225,17 +224,19 @@ TEST_F(MemStoreTest, DelaysLetOthersIn) {
           t.put(key::counter("n"), n.value_or(0) + 1);
           return {};
         });
-        if (s) ++done;
-        else ++conflicts;
+        if (s)
+          ++done;
+        else
+          ++conflicts;
       }
     });
   for (auto& t : threads) t.join();
   EXPECT_GT(conflicts, 0);
   EXPECT_TRUE(withRead(*store_, "test", [](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
-    EXPECT_EQ(40, n);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("n")));
+                EXPECT_EQ(40, n);
+                return {};
+              }).isOk());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Moves what has gathered in the -wal into the database, on a thread of its own, so that no commit has to wait for it. Thread-safe.
+// Moves what has gathered in the -wal into the database, on a thread of its own, so that no commit has to wait for it.
+// Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -34,8 +34,10 @@ void CommitQueue::lead(std::unique_lock<std::mutex>& lock) {
 void CommitQueue::pass() {
   leading_ = false;
   leader_ = {};
-  if (aloneWaiting_ > 0) free_.notify_one();
-  else if (!waiting_.empty()) waiting_.front()->wake.notify_one();
+  if (aloneWaiting_ > 0)
+    free_.notify_one();
+  else if (!waiting_.empty())
+    waiting_.front()->wake.notify_one();
 }
 
 bool CommitQueue::alone(const std::function<void()>& work) {

@@ -19,7 +19,7 @@ class Statement {
   virtual void bindBlob(std::string_view v) = 0;
   // true: there is a row to read; false: the end.
   virtual Result<bool> step() = 0;
-  virtual int64_t integer(int column) = 0;  // NULL reads as 0
+  virtual int64_t integer(int column) = 0;         // NULL reads as 0
   virtual std::string_view bytes(int column) = 0;  // blob or text, valid until the next step
   // Ready for new parameters.
   virtual void reset() = 0;

@@ -21,8 +21,8 @@ class Courtesy {
  private:
   bool othersActive(SqliteConnection& db, int64_t now);
 
-  uint64_t left_ = 0;        // state of the database after our last commit
-  int64_t lastCommit_ = 0;   // monotonic ns, as all below
+  uint64_t left_ = 0;       // state of the database after our last commit
+  int64_t lastCommit_ = 0;  // monotonic ns, as all below
   int64_t burstStart_ = 0;
   int64_t lastLook_ = 0;
   int64_t foreignCommit_ = 0, foreignReader_ = 0;  // when last seen

@@ -12,8 +12,10 @@ bool isAclMax(const Key& key) { return key.kind == Kind::counter && key.name == 
 
 // Setting, counter and xattr names are TEXT, names in directories are BLOB.
 void bindName(Kind kind, std::string_view name, Statement& s) {
-  if (kind == Kind::dentry) s.bindBlob(name);
-  else s.bindText(name);
+  if (kind == Kind::dentry)
+    s.bindBlob(name);
+  else
+    s.bindText(name);
 }
 
 void bindKey(const KindTable& table, const Key& key, Statement& s) {
@@ -162,7 +164,9 @@ Status Mapping::listSessionsOfBoth(const Range& range, const Visit& visit) {
 Status Mapping::listLocks(const Range& range, const Visit& visit) {
   bool flock = range.kind == Kind::flock;
   if (range.id && range.after && range.after->id >= *range.id) return {};
-  TRY_ASSIGN(auto q, use(range.id ? (flock ? Special::flockList : Special::plockList) : (flock ? Special::flockListAll : Special::plockListAll)));
+  auto statement =
+      range.id ? (flock ? Special::flockList : Special::plockList) : (flock ? Special::flockListAll : Special::plockListAll);
+  TRY_ASSIGN(auto q, use(statement));
   q->bind(range.id ? static_cast<int64_t>(*range.id) : range.after ? static_cast<int64_t>(range.after->id) : INT64_MIN);
   FlockTable flocks;
   PlockTable plocks;

@@ -15,8 +15,10 @@ void bindKey(const Key& key, Statement& s) {
   if (!table.id.empty()) s.bind(static_cast<int64_t>(key.id));
   if (!table.sub.empty()) s.bind(static_cast<int64_t>(key.sub));
   if (table.name.empty()) return;
-  if (key.kind == Kind::dentry) s.bindBlob(key.name);
-  else s.bindText(key.name);
+  if (key.kind == Kind::dentry)
+    s.bindBlob(key.name);
+  else
+    s.bindText(key.name);
 }
 
 void report(const Change& change, size_t records) {

@@ -26,12 +26,24 @@ Result<Value> readAcl(Statement& row, int column) {
 }
 
 void bindNode(const Attr& a, const std::vector<bool>& present, Statement& s) {
-  const int64_t columns[kNodeColumnCount] = {
-      static_cast<int64_t>(a.type), a.flags, a.mode, a.uid, a.gid,
-      microsOf(a.atime), microsOf(a.mtime), microsOf(a.ctime),
-      restNanosOf(a.atime), restNanosOf(a.mtime), restNanosOf(a.ctime),
-      a.nlink, static_cast<int64_t>(a.length), a.rdev, static_cast<int64_t>(a.parent),
-      a.accessAcl, a.defaultAcl, a.tier};
+  const int64_t columns[kNodeColumnCount] = {static_cast<int64_t>(a.type),
+                                             a.flags,
+                                             a.mode,
+                                             a.uid,
+                                             a.gid,
+                                             microsOf(a.atime),
+                                             microsOf(a.mtime),
+                                             microsOf(a.ctime),
+                                             restNanosOf(a.atime),
+                                             restNanosOf(a.mtime),
+                                             restNanosOf(a.ctime),
+                                             a.nlink,
+                                             static_cast<int64_t>(a.length),
+                                             a.rdev,
+                                             static_cast<int64_t>(a.parent),
+                                             a.accessAcl,
+                                             a.defaultAcl,
+                                             a.tier};
   for (size_t i = 0; i < present.size(); ++i)
     if (present[i]) s.bind(columns[i]);
 }
@@ -43,8 +55,10 @@ void bindScratch(std::string bytes, Statement& s, std::vector<std::string>& scra
 }
 
 Status bindString(Kind kind, const std::string& v, Statement& s) {
-  if (kind == Kind::setting || kind == Kind::changeLog) s.bindText(v);
-  else s.bindBlob(v);
+  if (kind == Kind::setting || kind == Kind::changeLog)
+    s.bindText(v);
+  else
+    s.bindBlob(v);
   return {};
 }
 
@@ -89,17 +103,13 @@ Result<Value> readValue(Kind kind, Statement& row, int c) {
     case Kind::sliceRef:
     case Kind::sustained:
     case Kind::delFile:
-    case Kind::detached:
-      return Value(row.integer(c));
+    case Kind::detached: return Value(row.integer(c));
     case Kind::setting:
     case Kind::symlink:
     case Kind::xattr:
-    case Kind::changeLog:
-      return Value(textOf(row, c));
-    case Kind::node:
-      return Value(readNode(row, c));
-    case Kind::dentry:
-      return Value(Dentry{static_cast<FileType>(row.integer(c + 1)), static_cast<Ino>(row.integer(c))});
+    case Kind::changeLog: return Value(textOf(row, c));
+    case Kind::node: return Value(readNode(row, c));
+    case Kind::dentry: return Value(Dentry{static_cast<FileType>(row.integer(c + 1)), static_cast<Ino>(row.integer(c))});
     case Kind::chunk: {
       TRY_ASSIGN(auto slices, decodeSlices(row.bytes(c)));
       return Value(std::move(slices));
@@ -108,25 +118,21 @@ Result<Value> readValue(Kind kind, Statement& row, int c) {
       TRY_ASSIGN(auto slices, decodeDelayed(row.bytes(c)));
       return Value(std::move(slices));
     }
-    case Kind::session:
-      return Value(SessionRecord{row.integer(c), textOf(row, c + 1), false});
-    case Kind::dirStat:
-      return Value(DirStat{row.integer(c), row.integer(c + 1), row.integer(c + 2)});
+    case Kind::session: return Value(SessionRecord{row.integer(c), textOf(row, c + 1), false});
+    case Kind::dirStat: return Value(DirStat{row.integer(c), row.integer(c + 1), row.integer(c + 2)});
     case Kind::dirQuota:
     case Kind::userQuota:
-    case Kind::groupQuota:
-      return Value(Quota{row.integer(c), row.integer(c + 1), row.integer(c + 2), row.integer(c + 3)});
-    case Kind::acl:
-      return readAcl(row, c);
+    case Kind::groupQuota: return Value(Quota{row.integer(c), row.integer(c + 1), row.integer(c + 2), row.integer(c + 3)});
+    case Kind::acl: return readAcl(row, c);
     case Kind::parentCount:
     case Kind::flock:
-    case Kind::plock:
-      break;
+    case Kind::plock: break;
   }
   return wrongKind();
 }
 
-Status bindValue(Kind kind, const Value& value, const std::vector<bool>& nodeColumns, Statement& s, std::vector<std::string>& scratch) {
+Status bindValue(Kind kind, const Value& value, const std::vector<bool>& nodeColumns, Statement& s,
+                 std::vector<std::string>& scratch) {
   scratch.reserve(scratch.size() + 2);
   if (kind == Kind::sustained) return {};
   if (auto* n = std::get_if<int64_t>(&value)) {

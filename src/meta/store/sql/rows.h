@@ -19,7 +19,9 @@ Time timeOf(int64_t micros, int64_t restNanos);
 Attr readNode(Statement& row, int column);
 // The value of a record of `kind`, its columns starting at `column`. Not for kinds that span rows.
 Result<Value> readValue(Kind kind, Statement& row, int column);
-// Binds the value's columns; `nodeColumns`: those that the table has. `scratch` keeps encoded bytes alive until the statement ran.
-Status bindValue(Kind kind, const Value& value, const std::vector<bool>& nodeColumns, Statement& statement, std::vector<std::string>& scratch);
+// Binds the value's columns; `nodeColumns`: those that the table has. `scratch` keeps encoded bytes alive until the statement
+// has run.
+Status bindValue(Kind kind, const Value& value, const std::vector<bool>& nodeColumns, Statement& statement,
+                 std::vector<std::string>& scratch);
 
 }  // namespace aquifer::meta::sql

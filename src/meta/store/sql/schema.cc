@@ -41,10 +41,12 @@ class Builder {
 constexpr const char* kAutoId = "`id` INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL";
 constexpr const char* kInodeKey = "`inode` INTEGER PRIMARY KEY NOT NULL";
 constexpr const char* kQuotaColumns =
-    "`max_space` INTEGER NOT NULL, `max_inodes` INTEGER NOT NULL, `used_space` INTEGER NOT NULL, `used_inodes` INTEGER NOT NULL";
+    "`max_space` INTEGER NOT NULL, `max_inodes` INTEGER NOT NULL, `used_space` INTEGER NOT NULL, "
+    "`used_inodes` INTEGER NOT NULL";
 constexpr const char* kNodeColumns =
     "`inode` INTEGER PRIMARY KEY NOT NULL, `type` INTEGER NOT NULL, `flags` INTEGER NOT NULL, `mode` INTEGER NOT NULL, "
-    "`uid` INTEGER NOT NULL, `gid` INTEGER NOT NULL, `atime` INTEGER NOT NULL, `mtime` INTEGER NOT NULL, `ctime` INTEGER NOT NULL, "
+    "`uid` INTEGER NOT NULL, `gid` INTEGER NOT NULL, `atime` INTEGER NOT NULL, `mtime` INTEGER NOT NULL, `ctime` INTEGER NOT "
+    "NULL, "
     "`atimensec` INTEGER DEFAULT 0 NOT NULL, `mtimensec` INTEGER DEFAULT 0 NOT NULL, `ctimensec` INTEGER DEFAULT 0 NOT NULL, "
     "`nlink` INTEGER NOT NULL, `length` INTEGER NOT NULL, `rdev` INTEGER NULL, `parent` INTEGER NULL, "
     "`access_acl_id` INTEGER NULL, `default_acl_id` INTEGER NULL, `tier_id` INTEGER NULL";
@@ -64,8 +66,10 @@ std::vector<Table> sqliteTables(const std::string& prefix) {
   for (auto* c : {"atimensec", "mtimensec", "ctimensec"}) b.newer(c, "INTEGER DEFAULT 0 NOT NULL");
   for (auto* c : {"access_acl_id", "default_acl_id", "tier_id"}) b.newer(c, "INTEGER NULL");
   b.table("symlink", withInode("`target` BLOB NOT NULL"));
-  b.table("xattr", withId("`inode` INTEGER NOT NULL, `name` TEXT NOT NULL, `value` BLOB NOT NULL")).unique("name", "`inode`,`name`");
-  b.table("chunk", withId("`inode` INTEGER NOT NULL, `indx` INTEGER NOT NULL, `slices` BLOB NOT NULL")).unique("chunk", "`inode`,`indx`");
+  b.table("xattr", withId("`inode` INTEGER NOT NULL, `name` TEXT NOT NULL, `value` BLOB NOT NULL"))
+      .unique("name", "`inode`,`name`");
+  b.table("chunk", withId("`inode` INTEGER NOT NULL, `indx` INTEGER NOT NULL, `slices` BLOB NOT NULL"))
+      .unique("chunk", "`inode`,`indx`");
   b.table("chunk_ref", "`chunkid` INTEGER PRIMARY KEY NOT NULL, `size` INTEGER NOT NULL, `refs` INTEGER NOT NULL").plain("refs");
   b.table("delslices", "`chunkid` INTEGER PRIMARY KEY NOT NULL, `deleted` INTEGER NOT NULL, `slices` BLOB NOT NULL");
   b.table("session2", "`sid` INTEGER PRIMARY KEY NOT NULL, `expire` INTEGER NOT NULL, `info` BLOB NULL");
@@ -78,7 +82,8 @@ std::vector<Table> sqliteTables(const std::string& prefix) {
   b.table("dir_quota", withInode(kQuotaColumns));
   b.table("user_group_quota",
           fmt::format("`qtype` INTEGER NOT NULL, `qkey` INTEGER NOT NULL, {}, PRIMARY KEY ( `qtype`,`qkey` )", kQuotaColumns));
-  b.table("dir_stats", withInode("`data_length` INTEGER NOT NULL, `used_space` INTEGER NOT NULL, `used_inodes` INTEGER NOT NULL"));
+  b.table("dir_stats",
+          withInode("`data_length` INTEGER NOT NULL, `used_space` INTEGER NOT NULL, `used_inodes` INTEGER NOT NULL"));
   b.table("detached_node", withInode("`added` INTEGER NOT NULL"));
   b.table("acl", withId("`owner` INTEGER NULL, `group` INTEGER NULL, `mask` INTEGER NULL, `other` INTEGER NULL, "
                         "`named_users` BLOB NULL, `named_groups` BLOB NULL"));

@@ -64,8 +64,10 @@ bool mayBeImmutable(const std::string& path) {
 std::string immutableUri(const std::string& path) {
   std::string uri = "file:";
   for (unsigned char c : path)
-    if (c == '%' || c == '?' || c == '#') uri += fmt::format("%{:02X}", c);
-    else uri += static_cast<char>(c);
+    if (c == '%' || c == '?' || c == '#')
+      uri += fmt::format("%{:02X}", c);
+    else
+      uri += static_cast<char>(c);
   return uri + "?immutable=1";
 }
 
@@ -128,7 +130,8 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const SqliteOpe
   if (opened || !how.readOnly || !mayBeImmutable(how.path)) return opened;
   // On a file system that nobody here can write there is no place for the -shm, and no one to share it with.
   LOG_WARN("{}: opened without locks, since its directory is not writable", how.path);
-  return openAs(how, immutableUri(how.path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE);
+  return openAs(how, immutableUri(how.path),
+                SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE);
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::openAs(const SqliteOpen& how, const std::string& name, int flags) {
@@ -234,7 +237,8 @@ uint64_t SqliteConnection::walChange() {
   // The header of the index (SQLite's file format, section "WAL-index"): a counter of changes, the number of frames, and the
   // checksum of the last frame, which differs even where the counter starts again.
   auto word = [&](size_t offset) {
-    return __atomic_load_n(reinterpret_cast<const volatile uint32_t*>(static_cast<const volatile char*>(region) + offset), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(reinterpret_cast<const volatile uint32_t*>(static_cast<const volatile char*>(region) + offset),
+                           __ATOMIC_ACQUIRE);
   };
   uint64_t change = word(8), frames = word(16), checksum = word(24);
   return (change << 32 ^ frames << 20 ^ checksum) | uint64_t{1} << 63;

@@ -104,8 +104,8 @@ Status SqliteStore::start() {
     if (journal != "wal") LOG_WARN("{}: journal mode stays {}", address_.path, journal);
   }
   checkpointer_.watch(*writer_->db);
-  return writer_->db->exec(fmt::format("PRAGMA synchronous={}; PRAGMA journal_size_limit=67108864",
-                                       journal == "wal" ? "NORMAL" : "FULL"));
+  return writer_->db->exec(
+      fmt::format("PRAGMA synchronous={}; PRAGMA journal_size_limit=67108864", journal == "wal" ? "NORMAL" : "FULL"));
 }
 
 Status SqliteStore::run(const TxnBody& body, const TxnOptions& options) {
@@ -238,7 +238,8 @@ Status SqliteStore::prepareSchema(bool formatting) {
 
 Result<bool> SqliteStore::isEmpty() {
   TRY_ASSIGN(auto slot, pool_.take());
-  TRY_ASSIGN(auto tables, slot->db->queryInt("SELECT count(*) FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"));
+  TRY_ASSIGN(auto tables, slot->db->queryInt(
+                              "SELECT count(*) FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"));
   return tables == 0;
 }
 

@@ -1,7 +1,7 @@
 // What is particular to SQLite: the tables of JuiceFS, damaged files, old volumes, several connections.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -138,30 +138,30 @@ TEST_F(SqliteStoreTest, CreateLikeTransaction) {
   file.mtime = {-3, 999'999'999};
   file.parent = 1;
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.put(key::node(1), dir);
-    t.put(key::dirStat(1), DirStat{});
-    t.put(key::counter("usedSpace"), int64_t{0});
-    return {};
-  }).isOk());
+                t.put(key::node(1), dir);
+                t.put(key::dirStat(1), DirStat{});
+                t.put(key::counter("usedSpace"), int64_t{0});
+                return {};
+              }).isOk());
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.shared(1);
-    TRY(t.node(1, kFieldsParent));
-    TRY_ASSIGN(auto there, t.lookup(1, "a"));
-    if (there) return Code::exists;
-    t.insert(key::node(2), file);
-    t.insert(key::dentry(1, "a"), Dentry{FileType::regular, 2});
-    t.touch(1, Time{1'700'000'000, 5}, 100'000'000);
-    t.addDirStat(1, {0, 4096, 1});
-    t.add(key::counter("usedSpace"), 4096);
-    return {};
-  }).isOk());
+                t.shared(1);
+                TRY(t.node(1, kFieldsParent));
+                TRY_ASSIGN(auto there, t.lookup(1, "a"));
+                if (there) return Code::exists;
+                t.insert(key::node(2), file);
+                t.insert(key::dentry(1, "a"), Dentry{FileType::regular, 2});
+                t.touch(1, Time{1'700'000'000, 5}, 100'000'000);
+                t.addDirStat(1, {0, 4096, 1});
+                t.add(key::counter("usedSpace"), 4096);
+                return {};
+              }).isOk());
   ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto found, t.lookup(1, "a"));
-    EXPECT_TRUE(found && found->attr && *found->attr == file);
-    TRY_ASSIGN(auto now, t.node(1));
-    EXPECT_EQ((Time{1'700'000'000, 5}), now.mtime);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto found, t.lookup(1, "a"));
+                EXPECT_TRUE(found && found->attr && *found->attr == file);
+                TRY_ASSIGN(auto now, t.node(1));
+                EXPECT_EQ((Time{1'700'000'000, 5}), now.mtime);
+                return {};
+              }).isOk());
   EXPECT_EQ(std::vector<std::string>{"4096|1"}, query("SELECT used_space, used_inodes FROM jfs_dir_stats WHERE inode=1"));
   EXPECT_EQ(std::vector<std::string>{"-2000001|999"}, query("SELECT mtime, mtimensec FROM jfs_node WHERE inode=2"));
 }
@@ -175,18 +175,18 @@ TEST_F(SqliteStoreTest, ChunksStayBlobsAndAreReadWhereTheyAreText) {
   SliceList expected{{}, {1, 0xFF, 0x41, 0, 0x41}};
   uint32_t records = 0;
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
-    EXPECT_EQ(expected, seen);
-    t.appendSlice(5, 0, {4, 5, 6, 0, 6}, &records);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
+                EXPECT_EQ(expected, seen);
+                t.appendSlice(5, 0, {4, 5, 6, 0, 6}, &records);
+                return {};
+              }).isOk());
   EXPECT_EQ(3u, records);
   expected.push_back({4, 5, 6, 0, 6});
   ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
-    EXPECT_EQ(expected, seen);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto seen, t.find<SliceList>(key::chunk(5, 0)));
+                EXPECT_EQ(expected, seen);
+                return {};
+              }).isOk());
   EXPECT_EQ(std::vector<std::string>{"blob|72"}, query("SELECT typeof(slices), length(slices) FROM jfs_chunk"));
 }
 
@@ -198,67 +198,73 @@ TEST_F(SqliteStoreTest, DamagedSliceListIsCorrupt) {
 
 // A volume of release 1.0: no nanoseconds, no ACL, no tier, no newer tables, sessions in the old table.
 TEST_F(SqliteStoreTest, OldVolumesAreReadAndUpgraded) {
-  exec("CREATE TABLE `jfs_setting` (`name` TEXT PRIMARY KEY NOT NULL, `value` TEXT NOT NULL);"
-       "CREATE TABLE `jfs_counter` (`name` TEXT PRIMARY KEY NOT NULL, `value` INTEGER NOT NULL);"
-       "CREATE TABLE `jfs_edge` (`id` INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, `parent` INTEGER NOT NULL, `name` BLOB NOT NULL, "
-       "`inode` INTEGER NOT NULL, `type` INTEGER NOT NULL);"
-       "CREATE UNIQUE INDEX `UQE_jfs_edge_edge` ON `jfs_edge` (`parent`,`name`);"
-       "CREATE TABLE `jfs_node` (`inode` INTEGER PRIMARY KEY NOT NULL, `type` INTEGER NOT NULL, `flags` INTEGER NOT NULL, "
-       "`mode` INTEGER NOT NULL, `uid` INTEGER NOT NULL, `gid` INTEGER NOT NULL, `atime` INTEGER NOT NULL, `mtime` INTEGER NOT NULL, "
-       "`ctime` INTEGER NOT NULL, `nlink` INTEGER NOT NULL, `length` INTEGER NOT NULL, `rdev` INTEGER NULL, `parent` INTEGER NULL);"
-       "CREATE TABLE `jfs_session` (`sid` INTEGER PRIMARY KEY NOT NULL, `heartbeat` INTEGER NOT NULL, `info` BLOB NULL);"
-       "INSERT INTO jfs_setting VALUES ('format', '{}');"
-       "INSERT INTO jfs_node VALUES (2, 1, 0, 420, 1, 2, 1000001, -1, 3, 1, 10, NULL, NULL);"
-       "INSERT INTO jfs_edge VALUES (1, 1, 'old', 2, 1);"
-       "INSERT INTO jfs_session VALUES (3, 1600000000, NULL);");
+  exec(
+      "CREATE TABLE `jfs_setting` (`name` TEXT PRIMARY KEY NOT NULL, `value` TEXT NOT NULL);"
+      "CREATE TABLE `jfs_counter` (`name` TEXT PRIMARY KEY NOT NULL, `value` INTEGER NOT NULL);"
+      "CREATE TABLE `jfs_edge` (`id` INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, `parent` INTEGER NOT NULL, `name` BLOB NOT "
+      "NULL, "
+      "`inode` INTEGER NOT NULL, `type` INTEGER NOT NULL);"
+      "CREATE UNIQUE INDEX `UQE_jfs_edge_edge` ON `jfs_edge` (`parent`,`name`);"
+      "CREATE TABLE `jfs_node` (`inode` INTEGER PRIMARY KEY NOT NULL, `type` INTEGER NOT NULL, `flags` INTEGER NOT NULL, "
+      "`mode` INTEGER NOT NULL, `uid` INTEGER NOT NULL, `gid` INTEGER NOT NULL, `atime` INTEGER NOT NULL, `mtime` INTEGER NOT "
+      "NULL, "
+      "`ctime` INTEGER NOT NULL, `nlink` INTEGER NOT NULL, `length` INTEGER NOT NULL, `rdev` INTEGER NULL, `parent` INTEGER "
+      "NULL);"
+      "CREATE TABLE `jfs_session` (`sid` INTEGER PRIMARY KEY NOT NULL, `heartbeat` INTEGER NOT NULL, `info` BLOB NULL);"
+      "INSERT INTO jfs_setting VALUES ('format', '{}');"
+      "INSERT INTO jfs_node VALUES (2, 1, 0, 420, 1, 2, 1000001, -1, 3, 1, 10, NULL, NULL);"
+      "INSERT INTO jfs_edge VALUES (1, 1, 'old', 2, 1);"
+      "INSERT INTO jfs_session VALUES (3, 1600000000, NULL);");
   auto store = open({});
   auto check = [&] {
     ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-      TRY_ASSIGN(auto entry, t.lookup(1, "old"));
-      EXPECT_FALSE(entry) << "the name is TEXT, which no client writes";
-      TRY_ASSIGN(auto attr, t.node(2));
-      EXPECT_EQ((Time{1, 1000}), attr.atime);
-      EXPECT_EQ((Time{-1, 999'999'000}), attr.mtime);
-      EXPECT_EQ(0u, attr.parent);
-      EXPECT_EQ(0u, attr.accessAcl);
-      for (auto& key : {key::dirStat(1), key::dirQuota(1), key::detached(1), key::acl(1), key::flock(1), key::symlink(1), key::userQuota(0)}) {
-        TRY_ASSIGN(auto value, t.get(key));
-        EXPECT_FALSE(value);
-      }
-      TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(3)));
-      EXPECT_EQ((SessionRecord{1'600'000'000, "", true}), session);
-      size_t sessions = 0;
-      TRY(t.list({Kind::session}, [&](const Key& key, const Value& value) {
-        EXPECT_EQ(3u, key.id);
-        EXPECT_TRUE(std::get<SessionRecord>(value).legacy);
-        ++sessions;
-        return true;
-      }));
-      EXPECT_EQ(1u, sessions);
-      return {};
-    }).isOk());
+                  TRY_ASSIGN(auto entry, t.lookup(1, "old"));
+                  EXPECT_FALSE(entry) << "the name is TEXT, which no client writes";
+                  TRY_ASSIGN(auto attr, t.node(2));
+                  EXPECT_EQ((Time{1, 1000}), attr.atime);
+                  EXPECT_EQ((Time{-1, 999'999'000}), attr.mtime);
+                  EXPECT_EQ(0u, attr.parent);
+                  EXPECT_EQ(0u, attr.accessAcl);
+                  for (auto& key : {key::dirStat(1), key::dirQuota(1), key::detached(1), key::acl(1), key::flock(1),
+                                    key::symlink(1), key::userQuota(0)}) {
+                    TRY_ASSIGN(auto value, t.get(key));
+                    EXPECT_FALSE(value);
+                  }
+                  TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(3)));
+                  EXPECT_EQ((SessionRecord{1'600'000'000, "", true}), session);
+                  size_t sessions = 0;
+                  TRY(t.list({Kind::session}, [&](const Key& key, const Value& value) {
+                    EXPECT_EQ(3u, key.id);
+                    EXPECT_TRUE(std::get<SessionRecord>(value).legacy);
+                    ++sessions;
+                    return true;
+                  }));
+                  EXPECT_EQ(1u, sessions);
+                  return {};
+                }).isOk());
   };
   check();
   // Before the upgrade, verbs on records that cannot be there are harmless.
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.addDirStat(1, {1, 1, 1});
-    t.touch(2, {-5, 0}, 0);
-    return {};
-  }).isOk());
+                t.addDirStat(1, {1, 1, 1});
+                t.touch(2, {-5, 0}, 0);
+                return {};
+              }).isOk());
   ASSERT_TRUE(store->prepareSchema(false).isOk());
   check();
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto attr, t.node(2));
-    attr.mtime = {7, 123'456'789};
-    attr.tier = 2;
-    t.put(key::node(2), attr);
-    t.put(key::session(3), SessionRecord{1'700'000'000, "{}", false});
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto attr, t.node(2));
+                attr.mtime = {7, 123'456'789};
+                attr.tier = 2;
+                t.put(key::node(2), attr);
+                t.put(key::session(3), SessionRecord{1'700'000'000, "{}", false});
+                return {};
+              }).isOk());
   EXPECT_EQ((std::vector<std::string>{"7123456|789|2"}), query("SELECT mtime, mtimensec, tier_id FROM jfs_node"));
   EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_session"));
-  EXPECT_EQ((std::vector<std::string>{"INTEGER|0|1", "INTEGER|NULL|0"}),
-            query("SELECT type, dflt_value, \"notnull\" FROM pragma_table_info('jfs_node') WHERE name IN ('mtimensec','tier_id')"));
+  EXPECT_EQ(
+      (std::vector<std::string>{"INTEGER|0|1", "INTEGER|NULL|0"}),
+      query("SELECT type, dflt_value, \"notnull\" FROM pragma_table_info('jfs_node') WHERE name IN ('mtimensec','tier_id')"));
 }
 
 TEST_F(SqliteStoreTest, NullColumnsReadAsZero) {
@@ -267,58 +273,60 @@ TEST_F(SqliteStoreTest, NullColumnsReadAsZero) {
   exec("INSERT INTO jfs_session2 VALUES (1, 2, NULL)");
   exec("INSERT INTO jfs_acl (id, owner, \"group\", mask, other) VALUES (1, 6, 4, 65535, 0)");
   ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto attr, t.node(9));
-    EXPECT_EQ(0u, attr.parent + attr.rdev + attr.tier + attr.defaultAcl);
-    TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(1)));
-    EXPECT_EQ((SessionRecord{2, "", false}), session);
-    TRY_ASSIGN(auto rule, t.find<AclRule>(key::acl(1)));
-    EXPECT_EQ((AclRule{6, 4, AclRule::kAbsent, 0, {}, {}}), rule);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto attr, t.node(9));
+                EXPECT_EQ(0u, attr.parent + attr.rdev + attr.tier + attr.defaultAcl);
+                TRY_ASSIGN(auto session, t.find<SessionRecord>(key::session(1)));
+                EXPECT_EQ((SessionRecord{2, "", false}), session);
+                TRY_ASSIGN(auto rule, t.find<AclRule>(key::acl(1)));
+                EXPECT_EQ((AclRule{6, 4, AclRule::kAbsent, 0, {}, {}}), rule);
+                return {};
+              }).isOk());
 }
 
 TEST_F(SqliteStoreTest, LockRowsAreThoseOfTheGoClient) {
   auto store = formatted();
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.put(key::flock(5), FlockTable{{1, 0xF000'0000'0000'0001ull, 'W'}, {2, 7, 'R'}});
-    t.put(key::plock(5), PlockTable{{1, 9, {{1, 42, 0, UINT64_MAX}}}});
-    return {};
-  }).isOk());
+                t.put(key::flock(5), FlockTable{{1, 0xF000'0000'0000'0001ull, 'W'}, {2, 7, 'R'}});
+                t.put(key::plock(5), PlockTable{{1, 9, {{1, 42, 0, UINT64_MAX}}}});
+                return {};
+              }).isOk());
   EXPECT_EQ((std::vector<std::string>{"5|1|-1152921504606846975|87", "5|2|7|82"}),
             query("SELECT inode, sid, owner, ltype FROM jfs_flock ORDER BY sid"));
-  EXPECT_EQ((std::vector<std::string>{"000000010000002A0000000000000000FFFFFFFFFFFFFFFF"}), query("SELECT hex(records) FROM jfs_plock"));
+  EXPECT_EQ((std::vector<std::string>{"000000010000002A0000000000000000FFFFFFFFFFFFFFFF"}),
+            query("SELECT hex(records) FROM jfs_plock"));
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.put(key::flock(5), FlockTable{});
-    t.erase(key::plock(5));
-    return {};
-  }).isOk());
-  EXPECT_EQ((std::vector<std::string>{"0", "0"}), query("SELECT count(*) FROM jfs_flock UNION ALL SELECT count(*) FROM jfs_plock"));
+                t.put(key::flock(5), FlockTable{});
+                t.erase(key::plock(5));
+                return {};
+              }).isOk());
+  EXPECT_EQ((std::vector<std::string>{"0", "0"}),
+            query("SELECT count(*) FROM jfs_flock UNION ALL SELECT count(*) FROM jfs_plock"));
 }
 
 TEST_F(SqliteStoreTest, RuleIdsComeFromTheTablesSequence) {
   auto store = formatted();
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.add(key::counter(counter::kAclMaxId), 3);
-    return {};
-  }).isOk());
+                t.add(key::counter(counter::kAclMaxId), 3);
+                return {};
+              }).isOk());
   exec("INSERT INTO jfs_acl (owner) VALUES (7)");  // as the Go client does
   EXPECT_EQ((std::vector<std::string>{"4"}), query("SELECT id FROM jfs_acl"));
   ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto last, t.find<int64_t>(key::counter(counter::kAclMaxId)));
-    EXPECT_EQ(4, last);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto last, t.find<int64_t>(key::counter(counter::kAclMaxId)));
+                EXPECT_EQ(4, last);
+                return {};
+              }).isOk());
   EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_counter"));
 }
 
 TEST_F(SqliteStoreTest, AMissingReferenceStaysMissing) {
   auto store = formatted();
   ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-    t.add(key::sliceRef(4, 4096), 1);
-    TRY_ASSIGN(auto seen, t.get(key::sliceRef(4, 4096)));
-    EXPECT_FALSE(seen);
-    return {};
-  }).isOk());
+                t.add(key::sliceRef(4, 4096), 1);
+                TRY_ASSIGN(auto seen, t.get(key::sliceRef(4, 4096)));
+                EXPECT_FALSE(seen);
+                return {};
+              }).isOk());
   EXPECT_EQ((std::vector<std::string>{"0"}), query("SELECT count(*) FROM jfs_chunk_ref"));
 }
 
@@ -327,8 +335,9 @@ TEST_F(SqliteStoreTest, TableNamesFollowThePrefixOption) {
   auto store = open();
   ASSERT_TRUE(store->prepareSchema(true).isOk());
   path_ = dir_ + "/meta.db";
-  EXPECT_EQ((std::vector<std::string>{"21", "0"}), query("SELECT count(*) FROM sqlite_master WHERE type='table' AND name LIKE 'jfs\\_team1\\_%' ESCAPE '\\' "
-                                                        "UNION ALL SELECT count(*) FROM sqlite_master WHERE name='jfs_node'"));
+  EXPECT_EQ((std::vector<std::string>{"21", "0"}),
+            query("SELECT count(*) FROM sqlite_master WHERE type='table' AND name LIKE 'jfs\\_team1\\_%' ESCAPE '\\' "
+                  "UNION ALL SELECT count(*) FROM sqlite_master WHERE name='jfs_node'"));
 }
 
 TEST_F(SqliteStoreTest, RefusesWhatIsNoDatabaseAndSaysWhich) {
@@ -357,9 +366,9 @@ TEST_F(SqliteStoreTest, DamagedPagesAreCorrupt) {
   {
     auto store = formatted();
     ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status {
-      for (Ino i = 1; i < 60; ++i) t.put(key::node(i), Attr{});
-      return {};
-    }).isOk());
+                  for (Ino i = 1; i < 60; ++i) t.put(key::node(i), Attr{});
+                  return {};
+                }).isOk());
   }
   auto page = std::stoul(query("SELECT rootpage FROM sqlite_master WHERE name='jfs_node'").front());
   {
@@ -381,18 +390,18 @@ TEST_F(SqliteStoreTest, UnformattedAndFormattedByAnotherMeanwhile) {
   auto hasSetting = [&] {
     bool found = false;
     EXPECT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-      TRY_ASSIGN(auto value, t.get(key::setting()));
-      found = value.has_value();
-      return {};
-    }).isOk());
+                  TRY_ASSIGN(auto value, t.get(key::setting()));
+                  found = value.has_value();
+                  return {};
+                }).isOk());
     return found;
   };
   EXPECT_FALSE(hasSetting());
   auto other = formatted();
   ASSERT_TRUE(write(*other, [](MetaTxn& t) -> Status {
-    t.put(key::setting(), std::string("{}"));
-    return {};
-  }).isOk());
+                t.put(key::setting(), std::string("{}"));
+                return {};
+              }).isOk());
   EXPECT_TRUE(hasSetting());
   ASSERT_TRUE(other->drop().isOk());
   EXPECT_FALSE(hasSetting());
@@ -410,9 +419,9 @@ TEST_F(SqliteStoreTest, ReadOnlyStoresReadAndLeaveNothingBehind) {
     auto store = open({.readOnly = true});
     EXPECT_TRUE(read(*store, [](MetaTxn& t) -> Status { return t.get(key::setting()).status(); }).isOk());
     EXPECT_EQ(Code::readOnly, write(*store, [](MetaTxn& t) -> Status {
-      t.add(key::counter("x"), 1);
-      return {};
-    }).code());
+                                t.add(key::counter("x"), 1);
+                                return {};
+                              }).code());
     EXPECT_EQ(Code::readOnly, store->prepareSchema(true).code());
     EXPECT_EQ(Code::readOnly, store->drop().code());
   }
@@ -422,11 +431,11 @@ TEST_F(SqliteStoreTest, ReadOnlyStoresReadAndLeaveNothingBehind) {
 TEST_F(SqliteStoreTest, ATransactionInsideATransactionIsRefused) {
   auto store = formatted();
   EXPECT_TRUE(write(*store, [&](MetaTxn&) -> Status {
-    EXPECT_EQ(Code::deadlock, store->run([](MetaTxn&) { return Status(); }, {}).code());
-    EXPECT_EQ(Code::deadlock, store->prepareSchema(true).code());
-    EXPECT_TRUE(store->run([](MetaTxn& t) { return t.get(key::setting()).status(); }, {.readOnly = true}).isOk());
-    return {};
-  }).isOk());
+                EXPECT_EQ(Code::deadlock, store->run([](MetaTxn&) { return Status(); }, {}).code());
+                EXPECT_EQ(Code::deadlock, store->prepareSchema(true).code());
+                EXPECT_TRUE(store->run([](MetaTxn& t) { return t.get(key::setting()).status(); }, {.readOnly = true}).isOk());
+                return {};
+              }).isOk());
 }
 
 TEST_F(SqliteStoreTest, ReadersInsideReadersDoNotWaitForEachOther) {
@@ -437,11 +446,11 @@ TEST_F(SqliteStoreTest, ReadersInsideReadersDoNotWaitForEachOther) {
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&] {
       EXPECT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-        TRY(t.get(key::setting()));
-        // Until the pool is used up.
-        for (++inside; inside < 8;) std::this_thread::yield();
-        return read(*store, [](MetaTxn& inner) { return inner.get(key::setting()).status(); });
-      }).isOk());
+                    TRY(t.get(key::setting()));
+                    // Until the pool is used up.
+                    for (++inside; inside < 8;) std::this_thread::yield();
+                    return read(*store, [](MetaTxn& inner) { return inner.get(key::setting()).status(); });
+                  }).isOk());
     });
   for (auto& t : threads) t.join();
 }
@@ -454,9 +463,9 @@ TEST_F(SqliteStoreTest, WaitsForAnotherWriter) {
   std::atomic<bool> committed{false};
   std::thread writer([&] {
     EXPECT_TRUE(write(*store, [](MetaTxn& t) -> Status {
-      t.add(key::counter("x"), 1);
-      return {};
-    }).isOk());
+                  t.add(key::counter("x"), 1);
+                  return {};
+                }).isOk());
     committed = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -476,10 +485,14 @@ TEST_F(SqliteStoreTest, GivesUpOnAWriterThatStays) {
   sqlite3* other = nullptr;
   ASSERT_EQ(SQLITE_OK, sqlite3_open(path_.c_str(), &other));
   ASSERT_EQ(SQLITE_OK, sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr));
-  EXPECT_EQ(Code::unavailable, store->run([](MetaTxn& t) -> Status {
-    t.add(key::counter("x"), 1);
-    return {};
-  }, {}).code());
+  EXPECT_EQ(Code::unavailable, store
+                                   ->run(
+                                       [](MetaTxn& t) -> Status {
+                                         t.add(key::counter("x"), 1);
+                                         return {};
+                                       },
+                                       {})
+                                   .code());
   sqlite3_close(other);
 }
 
@@ -489,10 +502,14 @@ TEST_F(SqliteStoreTest, LargeTransactionsSurviveReopening) {
   {
     auto store = formatted();
     for (int round = 0; round < 3; ++round)
-      ASSERT_TRUE(store->run([&](MetaTxn& t) -> Status {
-        for (Ino i = 0; i < 100; ++i) t.put(key::xattr(i, "x" + std::to_string(round)), big);
-        return {};
-      }, {.powerSafe = true}).isOk());
+      ASSERT_TRUE(store
+                      ->run(
+                          [&](MetaTxn& t) -> Status {
+                            for (Ino i = 0; i < 100; ++i) t.put(key::xattr(i, "x" + std::to_string(round)), big);
+                            return {};
+                          },
+                          {.powerSafe = true})
+                      .isOk());
     ASSERT_TRUE(store->sync().isOk());
   }
   EXPECT_EQ((std::vector<std::string>{"300|18000000"}), query("SELECT count(*), sum(length(value)) FROM jfs_xattr"));
@@ -508,22 +525,25 @@ TEST_F(SqliteStoreTest, ACommitThatCannotBeWrittenLeavesNothing) {
   auto limit = before;
   limit.rlim_cur = std::filesystem::file_size(path_ + "-wal") + 100'000;
   ASSERT_EQ(0, ::setrlimit(RLIMIT_FSIZE, &limit));
-  auto failed = store->run([](MetaTxn& t) -> Status {
-    t.add(key::counter("n"), 1);
-    for (Ino i = 0; i < 90; ++i) t.put(key::xattr(i, "x"), std::string(10'000, 'v'));
-    return {};
-  }, {});
+  auto failed = store->run(
+      [](MetaTxn& t) -> Status {
+        t.add(key::counter("n"), 1);
+        for (Ino i = 0; i < 90; ++i) t.put(key::xattr(i, "x"), std::string(10'000, 'v'));
+        return {};
+      },
+      {});
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, handler);
   EXPECT_TRUE(failed.is(Code::io) || failed.is(Code::noSpace)) << failed.text();
   ASSERT_TRUE(write(*store, [](MetaTxn& t) -> Status {
-    TRY_ASSIGN(auto n, t.get(key::counter("n")));
-    EXPECT_FALSE(n);
-    t.add(key::counter("n"), 5);
-    return {};
-  }).isOk());
+                TRY_ASSIGN(auto n, t.get(key::counter("n")));
+                EXPECT_FALSE(n);
+                t.add(key::counter("n"), 5);
+                return {};
+              }).isOk());
   store.reset();
-  EXPECT_EQ((std::vector<std::string>{"5|0"}), query("SELECT value, (SELECT count(*) FROM jfs_xattr) FROM jfs_counter WHERE name='n'"));
+  EXPECT_EQ((std::vector<std::string>{"5|0"}),
+            query("SELECT value, (SELECT count(*) FROM jfs_xattr) FROM jfs_counter WHERE name='n'"));
   EXPECT_EQ((std::vector<std::string>{"ok"}), query("PRAGMA integrity_check"));
 }
 
@@ -531,8 +551,8 @@ TEST_F(SqliteStoreTest, ACommitThatCannotBeWrittenLeavesNothing) {
 // transaction agree.
 TEST_F(SqliteStoreTest, AcknowledgedCommitsSurviveAKill) {
   formatted();
-  auto* acknowledged = static_cast<std::atomic<int64_t>*>(
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* acknowledged =
+      static_cast<std::atomic<int64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(MAP_FAILED, static_cast<void*>(acknowledged));
   std::mt19937 dice(7);
   for (int round = 0; round < 12; ++round) {
@@ -541,13 +561,15 @@ TEST_F(SqliteStoreTest, AcknowledgedCommitsSurviveAKill) {
     if (child == 0) {
       auto store = openStore("sqlite3://" + path_, {});
       while (store) {
-        auto s = (*store)->run([&](MetaTxn& t) -> Status {
-          t.add(key::counter("a"), 1);
-          for (Ino i = 0; i < 20; ++i) t.put(key::xattr(i, "x"), std::string(3000, 'v'));
-          TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("b")));
-          t.put(key::counter("b"), n.value_or(0) + 1);
-          return {};
-        }, {});
+        auto s = (*store)->run(
+            [&](MetaTxn& t) -> Status {
+              t.add(key::counter("a"), 1);
+              for (Ino i = 0; i < 20; ++i) t.put(key::xattr(i, "x"), std::string(3000, 'v'));
+              TRY_ASSIGN(auto n, t.find<int64_t>(key::counter("b")));
+              t.put(key::counter("b"), n.value_or(0) + 1);
+              return {};
+            },
+            {});
         if (s) acknowledged->fetch_add(1);
       }
       ::_exit(1);
@@ -557,14 +579,14 @@ TEST_F(SqliteStoreTest, AcknowledgedCommitsSurviveAKill) {
     ::waitpid(child, nullptr, 0);
     auto store = open({});
     ASSERT_TRUE(read(*store, [&](MetaTxn& t) -> Status {
-      TRY_ASSIGN(auto a, t.find<int64_t>(key::counter("a")));
-      TRY_ASSIGN(auto b, t.find<int64_t>(key::counter("b")));
-      EXPECT_EQ(a, b);
-      // One more may have been committed without the process having lived to count it, each round.
-      EXPECT_GE(a.value_or(0), acknowledged->load());
-      EXPECT_LE(a.value_or(0), acknowledged->load() + round + 1);
-      return {};
-    }).isOk());
+                  TRY_ASSIGN(auto a, t.find<int64_t>(key::counter("a")));
+                  TRY_ASSIGN(auto b, t.find<int64_t>(key::counter("b")));
+                  EXPECT_EQ(a, b);
+                  // One more may have been committed without the process having lived to count it, each round.
+                  EXPECT_GE(a.value_or(0), acknowledged->load());
+                  EXPECT_LE(a.value_or(0), acknowledged->load() + round + 1);
+                  return {};
+                }).isOk());
   }
   EXPECT_GT(acknowledged->load(), 0);
   ::munmap(acknowledged, 4096);
@@ -581,10 +603,13 @@ TEST(SqliteDirectory, ListingsUseTheIndex) {
   ASSERT_EQ(SQLITE_OK, sqlite3_open(path.c_str(), &db));
   auto plan = [&](const std::string& text) {
     std::string out;
-    sqlite3_exec(db, ("EXPLAIN QUERY PLAN " + text).c_str(), [](void* all, int, char** v, char**) {
-      *static_cast<std::string*>(all) += std::string(v[3]) + ";";
-      return 0;
-    }, &out, nullptr);
+    sqlite3_exec(
+        db, ("EXPLAIN QUERY PLAN " + text).c_str(),
+        [](void* all, int, char** v, char**) {
+          *static_cast<std::string*>(all) += std::string(v[3]) + ";";
+          return 0;
+        },
+        &out, nullptr);
     return out;
   };
   sql::Layout layout;

@@ -120,7 +120,8 @@ void Statements::makeRecords(Kind kind) {
   if (!t.id.empty()) {
     at(kind, Shape::listId) = fmt::format("{} WHERE {}{}=?{}", select, fixedAnd, quoted(t.id), tail);
     if (compound)
-      at(kind, Shape::listIdAfter) = fmt::format("{} WHERE {}{}=? AND {} > ?{}", select, fixedAnd, quoted(t.id), quoted(second), tail);
+      at(kind, Shape::listIdAfter) =
+          fmt::format("{} WHERE {}{}=? AND {} > ?{}", select, fixedAnd, quoted(t.id), quoted(second), tail);
     at(kind, Shape::exists) = fmt::format("SELECT 1 FROM {} WHERE {}{}=? LIMIT 1", name, fixedAnd, quoted(t.id));
   }
 }
@@ -136,7 +137,8 @@ void Statements::makeNames() {
   auto edge = table("edge"), node = table("node");
   auto nodes = nodeList("n");
   at(Special::lookup) = fmt::format(
-      "SELECT e.`inode`, e.`type`, n.`inode`, {} FROM {} e LEFT JOIN {} n ON n.`inode`=e.`inode` WHERE e.`parent`=? AND e.`name`=?",
+      "SELECT e.`inode`, e.`type`, n.`inode`, {} FROM {} e LEFT JOIN {} n ON n.`inode`=e.`inode` WHERE e.`parent`=? AND "
+      "e.`name`=?",
       nodes, edge, node);
   at(Special::listDir) =
       fmt::format("SELECT `name`, `inode`, `type` FROM {} WHERE `parent`=? AND `name` > ? ORDER BY `name` LIMIT ?", edge);
@@ -145,7 +147,8 @@ void Statements::makeNames() {
       "WHERE e.`parent`=? AND e.`name` > ? ORDER BY e.`name` LIMIT ?",
       nodes, edge, node);
   at(Special::parentGet) = fmt::format("SELECT count(*) FROM {} WHERE `inode`=? AND `parent`=?", edge);
-  at(Special::parentList) = fmt::format("SELECT `parent`, count(*) FROM {} WHERE `inode`=? GROUP BY `parent` ORDER BY `parent`", edge);
+  at(Special::parentList) =
+      fmt::format("SELECT `parent`, count(*) FROM {} WHERE `inode`=? GROUP BY `parent` ORDER BY `parent`", edge);
   at(Special::parentListAll) = fmt::format(
       "SELECT e.`inode`, e.`parent`, count(*) FROM {} e JOIN {} n ON n.`inode`=e.`inode` WHERE n.`parent`=0 AND e.`inode` >= ? "
       "GROUP BY e.`inode`, e.`parent` ORDER BY e.`inode`, e.`parent`",
@@ -158,11 +161,13 @@ void Statements::makeVerbs() {
   at(Special::initCounter) = fmt::format("INSERT INTO {} (`name`,`value`) VALUES (?,?)", table("counter"));
   at(Special::addNlink) = fmt::format("UPDATE {} SET `nlink`=`nlink`+? WHERE `inode`=?", table("node"));
   bool nanos = layout_.hasColumn("node", "mtimensec");
-  at(Special::touch) = nanos ? fmt::format("UPDATE {} SET `mtime`=?1, `ctime`=?1, `mtimensec`=?2, `ctimensec`=?2 WHERE `inode`=?3 AND "
-                                           "`mtime`*1000+coalesce(`mtimensec`,0) <= ?4",
-                                           table("node"))
-                             : fmt::format("UPDATE {} SET `mtime`=?1, `ctime`=?1 WHERE `inode`=?3 AND ?2=?2 AND `mtime`*1000 <= ?4",
-                                           table("node"));
+  at(Special::touch) =
+      nanos
+          ? fmt::format(
+                "UPDATE {} SET `mtime`=?1, `ctime`=?1, `mtimensec`=?2, `ctimensec`=?2 WHERE `inode`=?3 AND "
+                "`mtime`*1000+coalesce(`mtimensec`,0) <= ?4",
+                table("node"))
+          : fmt::format("UPDATE {} SET `mtime`=?1, `ctime`=?1 WHERE `inode`=?3 AND ?2=?2 AND `mtime`*1000 <= ?4", table("node"));
   // The concatenation of blobs is text in SQLite's eyes; cast back, so that the column keeps its declared type.
   at(Special::appendChunk) = fmt::format(
       "UPDATE {} SET `slices`=CAST(`slices`||? AS BLOB) WHERE `inode`=? AND `indx`=? RETURNING length(CAST(`slices` AS BLOB))",
@@ -171,14 +176,15 @@ void Statements::makeVerbs() {
   at(Special::addDirStat) = fmt::format(
       "UPDATE {} SET `data_length`=`data_length`+?, `used_space`=`used_space`+?, `used_inodes`=`used_inodes`+? WHERE `inode`=?",
       table("dir_stats"));
-  at(Special::addDirQuota) = fmt::format(
-      "UPDATE {} SET `used_space`=`used_space`+?, `used_inodes`=`used_inodes`+? WHERE `inode`=?", table("dir_quota"));
+  at(Special::addDirQuota) =
+      fmt::format("UPDATE {} SET `used_space`=`used_space`+?, `used_inodes`=`used_inodes`+? WHERE `inode`=?", table("dir_quota"));
   for (int type : {1, 2}) {
     auto users = table("user_group_quota");
     at(type == 1 ? Special::addUserQuota : Special::addGroupQuota) = fmt::format(
         "UPDATE {} SET `used_space`=`used_space`+?, `used_inodes`=`used_inodes`+? WHERE `qtype`={} AND `qkey`=?", users, type);
-    at(type == 1 ? Special::initUserQuota : Special::initGroupQuota) = fmt::format(
-        "INSERT INTO {} (`qtype`,`qkey`,`max_space`,`max_inodes`,`used_space`,`used_inodes`) VALUES ({},?,-1,-1,?,?)", users, type);
+    at(type == 1 ? Special::initUserQuota : Special::initGroupQuota) =
+        fmt::format("INSERT INTO {} (`qtype`,`qkey`,`max_space`,`max_inodes`,`used_space`,`used_inodes`) VALUES ({},?,-1,-1,?,?)",
+                    users, type);
   }
   at(Special::log) = fmt::format("INSERT INTO {} (`entry`) VALUES (?)", table("change_log"));
   at(Special::unusedSlices) = fmt::format("SELECT `chunkid`, `size` FROM {} WHERE `refs` <= 0 LIMIT ?", table("chunk_ref"));
@@ -213,12 +219,12 @@ void Statements::makeSessions() {
   at(Special::legacySessionGet) = fmt::format("SELECT `heartbeat`, `info` FROM {} WHERE `sid`=?", legacy);
   at(Special::legacySessionErase) = fmt::format("DELETE FROM {} WHERE `sid`=?", legacy);
   auto old = fmt::format("SELECT `sid`, `heartbeat`, `info`, 1 FROM {} WHERE `sid` > ?1", legacy);
-  at(Special::sessionListBoth) =
-      layout_.hasTable("session2")
-          ? fmt::format("SELECT `sid`, `expire`, `info`, 0 FROM {0} WHERE `sid` > ?1 UNION ALL {1} AND `sid` NOT IN (SELECT `sid` FROM {0}) "
-                        "ORDER BY 1 LIMIT ?2",
-                        now, old)
-          : old + " ORDER BY 1 LIMIT ?2";
+  at(Special::sessionListBoth) = layout_.hasTable("session2") ? fmt::format(
+                                                                    "SELECT `sid`, `expire`, `info`, 0 FROM {0} WHERE `sid` > ?1 "
+                                                                    "UNION ALL {1} AND `sid` NOT IN (SELECT `sid` FROM {0}) "
+                                                                    "ORDER BY 1 LIMIT ?2",
+                                                                    now, old)
+                                                              : old + " ORDER BY 1 LIMIT ?2";
 }
 
 }  // namespace aquifer::meta::sql

@@ -23,7 +23,10 @@ struct KindTable {
 const KindTable* tableOf(Kind kind);
 
 enum class Shape : int {
-  get, put, insert, erase,
+  get,
+  put,
+  insert,
+  erase,
   listAll,       // limit
   listAllAfter,  // after id, sub or name; limit
   listId,        // id; limit
@@ -34,29 +37,43 @@ enum class Shape : int {
 
 // Statements that are not one record in, one record out.
 enum class Special : int {
-  lookup,          // parent, name -> inode, type, node columns…
-  listDir,         // parent, after, limit -> name, inode, type
-  listDirPlus,     // the same with the node's columns
-  addCounter,      // delta, name
-  initCounter,     // name, value
-  addNlink,        // delta, inode
-  touch,           // micros, nanos, inode, not after this many ns
-  appendChunk,     // bytes, inode, index -> bytes of the chunk
-  addRef,          // delta, slice, size
-  addDirStat,      // length, space, inodes, inode
-  addDirQuota, addUserQuota, addGroupQuota,          // space, inodes, id
-  initUserQuota, initGroupQuota,                     // id, space, inodes
+  lookup,       // parent, name -> inode, type, node columns…
+  listDir,      // parent, after, limit -> name, inode, type
+  listDirPlus,  // the same with the node's columns
+  addCounter,   // delta, name
+  initCounter,  // name, value
+  addNlink,     // delta, inode
+  touch,        // micros, nanos, inode, not after this many ns
+  appendChunk,  // bytes, inode, index -> bytes of the chunk
+  addRef,       // delta, slice, size
+  addDirStat,   // length, space, inodes, inode
+  addDirQuota,
+  addUserQuota,
+  addGroupQuota,  // space, inodes, id
+  initUserQuota,
+  initGroupQuota,  // id, space, inodes
   log,             // entry
   parentGet,       // inode, parent -> count
   parentList,      // inode -> parent, count
   parentListAll,   // -> inode, parent, count
   parentExists,    // inode
-  flockList, flockListAll, flockErase, flockInsert,  // rows of one inode / of all inodes after one
-  plockList, plockListAll, plockErase, plockInsert,
-  flockExists, plockExists,
-  legacySessionGet, legacySessionErase, sessionListBoth,
-  aclMaxGet, aclMaxInit, aclMaxPut,
-  unusedSlices,    // limit -> id, size
+  flockList,
+  flockListAll,
+  flockErase,
+  flockInsert,  // rows of one inode / of all inodes after one
+  plockList,
+  plockListAll,
+  plockErase,
+  plockInsert,
+  flockExists,
+  plockExists,
+  legacySessionGet,
+  legacySessionErase,
+  sessionListBoth,
+  aclMaxGet,
+  aclMaxInit,
+  aclMaxPut,
+  unusedSlices,  // limit -> id, size
   count_
 };
 
@@ -65,7 +82,9 @@ class Statements {
   Statements(std::string prefix, Layout layout);
   static constexpr int kKinds = static_cast<int>(Kind::changeLog) + 1;
   static constexpr int kCount = kKinds * static_cast<int>(Shape::count_) + static_cast<int>(Special::count_);
-  static int id(Kind kind, Shape shape) { return static_cast<int>(kind) * static_cast<int>(Shape::count_) + static_cast<int>(shape); }
+  static int id(Kind kind, Shape shape) {
+    return static_cast<int>(kind) * static_cast<int>(Shape::count_) + static_cast<int>(shape);
+  }
   static int id(Special s) { return kKinds * static_cast<int>(Shape::count_) + static_cast<int>(s); }
   const std::string& text(int id) const { return texts_[static_cast<size_t>(id)]; }
   const Layout& layout() const { return layout_; }
@@ -92,8 +111,8 @@ class Statements {
 };
 
 inline constexpr std::string_view kNodeColumns[] = {
-    "type", "flags", "mode", "uid", "gid", "atime", "mtime", "ctime", "atimensec", "mtimensec", "ctimensec",
-    "nlink", "length", "rdev", "parent", "access_acl_id", "default_acl_id", "tier_id"};
+    "type",      "flags",     "mode",  "uid",    "gid",  "atime",  "mtime",         "ctime",          "atimensec",
+    "mtimensec", "ctimensec", "nlink", "length", "rdev", "parent", "access_acl_id", "default_acl_id", "tier_id"};
 inline constexpr int kNodeColumnCount = static_cast<int>(std::size(kNodeColumns));
 
 }  // namespace aquifer::meta::sql

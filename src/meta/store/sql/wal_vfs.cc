@@ -41,7 +41,8 @@ int flush(sqlite3_file* f) {
   int rc = SQLITE_OK;
   for (size_t done = 0; done < w->gathered->size() && rc == SQLITE_OK; done += kMaxWrite) {
     auto n = std::min(kMaxWrite, w->gathered->size() - done);
-    rc = real(f)->pMethods->xWrite(real(f), w->gathered->data() + done, static_cast<int>(n), w->at + static_cast<sqlite3_int64>(done));
+    rc = real(f)->pMethods->xWrite(real(f), w->gathered->data() + done, static_cast<int>(n),
+                                   w->at + static_cast<sqlite3_int64>(done));
   }
   // After an error the transaction is rolled back; its frames must not come out later.
   w->gathered->clear();
@@ -100,8 +101,9 @@ int walCharacteristics(sqlite3_file* f) { return real(f)->pMethods->xDeviceChara
 
 // Version 1: shared memory and mapping belong to the database file, which stays the system's own.
 const sqlite3_io_methods kWalMethods = {
-    1,           walClose,    walRead,    walWrite,   walTruncate,   walSync, walFileSize, walLock, walUnlock,
-    walReserved, walControl, walSectorSize, walCharacteristics, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+    1,         walClose,    walRead,    walWrite,      walTruncate,        walSync, walFileSize, walLock,
+    walUnlock, walReserved, walControl, walSectorSize, walCharacteristics, nullptr, nullptr,     nullptr,
+    nullptr,   nullptr,     nullptr};
 
 int open(sqlite3_vfs*, const char* name, sqlite3_file* f, int flags, int* outFlags) {
   if (!(flags & SQLITE_OPEN_WAL)) return systemVfs->xOpen(systemVfs, name, f, flags, outFlags);
