@@ -320,11 +320,15 @@ def trash(b):
             return (db.execute("select inode, used_space, used_inodes from jfs_dir_quota order by inode").fetchall(),
                     db.execute("select inode, used_space, used_inodes from jfs_dir_stats where inode < 9000000000000000000 order by inode").fetchall())
 
+    def without_usage(text):
+        return [line.rstrip(",") for line in text.splitlines() if "Used" not in line and "AvailableSpace" not in line]
+
     b.check("same trash", tree("ours") == tree("theirs") and len(hours["ours"]) == len(hours["theirs"]) == 1, str(hours))
     young = {"JFS_GC_SKIPPEDTIME": "0"}
     for who in ("ours", "theirs"):
         b.run(who, ["quota", "check", "--repair", "--path", "/keep", f"sqlite3://{b.folder}/{who}/t.db"])
-    b.case(["status", "-m", url])
+    # Two mounts of the original client do not always arrive at the same usage.
+    b.case(["status", "-m", url], out=without_usage)
     b.case(["restore", url, "2020-01-01-01"])
     b.case(["restore", "--zz", url, "x"])
     for flags in ([], ["--put-back"]):
@@ -349,7 +353,7 @@ def trash(b):
             r = b.run(who, ["gc", "--delete", f"sqlite3://{b.folder}/{who}/t.db"], env=young)
             b.check(f"{who} gc --delete", r.code == 0, r.err)
     # The empty folder of the hour stays a little longer with us.
-    b.case(["status", "-m", url], out=lambda t: [line.rstrip(",") for line in t.splitlines() if "Used" not in line and "AvailableSpace" not in line])
+    b.case(["status", "-m", url], out=without_usage)
     b.case(["fsck", url])
 
     def objects(who):
