@@ -59,7 +59,7 @@ def rsync(m):
     sh(f"mkdir from && cp -r {ROOT}/src from/ && cd from && ln src/main.cc hard && ln -s src soft && setfattr -n user.k -v 1 hard && "
        "setfacl -m u:1000:r hard && truncate -s 3M sparse && chown 1000:1000 src && chmod 4755 src/main.cc", cwd=m)
     sh("rsync -aHAX from/ to/ && test -z \"$(rsync -aHAXnci --delete from/ to/)\" && diff -r --no-dereference from to && "
-       "[ $(stat -c %i to/hard) = $(stat -c %i to/src/main.cc) ] && getfacl -c to/hard | grep -q user:1000:r && rm -r from to", cwd=m)
+       "[ $(stat -c %i to/hard) = $(stat -c %i to/src/main.cc) ] && getfacl -cn to/hard | grep -q user:1000:r && rm -r from to", cwd=m)
 
 
 def tar(m):
