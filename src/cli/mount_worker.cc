@@ -101,6 +101,7 @@ class Worker {
   std::mutex mu_;                  // of format_
   meta::Format format_;
   ConfigFacts facts_;
+  std::string takenPath_;          // where the predecessor's state file would be
   sigset_t signals_{};
   std::atomic<bool> ended_{false}, serving_{false};
   std::mutex endMu_;
@@ -121,9 +122,11 @@ void Worker::becomeService() {
   }
   inherited_ = inheritedDescriptors();
   facts_.pid = getpid();
-  facts_.ppid = static_cast<int>(numberFrom(environment("JFS_SUPERVISOR")));
+  facts_.ppid = getppid();
   facts_.commPath = environment("_FUSE_FD_COMM");
   facts_.statePath = "/tmp/state" + std::to_string(facts_.ppid) + ".json";
+  takenPath_ = environment("_FUSE_STATE_PATH");
+  if (takenPath_.empty()) takenPath_ = facts_.statePath;
 }
 
 void Worker::openVolume() {
@@ -221,7 +224,8 @@ void Worker::openSession() {
     if (auto s = fuse::CrashState::map(plan_.server.crashStateFd)) state_ = std::move(*s);
     if (state_) state_->setSession(facts_.sid);
   }
-  if (const auto path = environment("_FUSE_STATE_PATH"); !path.empty() && adopting && state_) loadStateFile(path, *state_);
+  // Left by a predecessor that handed over in order; one that died left its handles in the memory instead.
+  if (adopting && state_ && access(takenPath_.c_str(), F_OK) == 0) loadStateFile(takenPath_, *state_);
   vfs_ = vfs::makeVfs(*meta_, *blocks_, vfsConfig());
   server_ = fuse::makeServer(session.fd, *vfs_, plan_.server);
   const Status ready = adopting ? server_->adopt(session.init, true) : server_->negotiate();
@@ -276,7 +280,8 @@ void Worker::onHandOver() {
   server_->stop();
   if (auto s = vfs_->flushAll(); !s) LOG_ERROR("flush: {}", s.text());
   if (state_) {
-    if (auto s = saveStateFile(facts_.statePath, *state_, vfs_->nextHandle()); !s) LOG_WARN("{}", s.text());
+    if (auto s = saveStateFile(facts_.statePath, *state_, vfs_->nextHandle())) state_->clearHandles();  // the file is what counts now
+    else LOG_WARN("{}", s.text());
   }
   if (!plan_.readOnly) {
     if (auto s = meta_->flushSession(); !s) LOG_WARN("flush session: {}", s.text());

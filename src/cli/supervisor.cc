@@ -97,6 +97,7 @@ Status Supervisor::prepare() {
     else if (!s) LOG_WARN("keeper {}: {}", keeper_, s.status().text());
   }
   sid_ = config_.sid;
+  unlink(("/tmp/state" + std::to_string(getpid()) + ".json").c_str());  // of a process that had our number before
   return freshState();
 }
 

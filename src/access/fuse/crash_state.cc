@@ -138,6 +138,14 @@ void CrashState::indexOrphan(JournalEntry& from) {
   orphanAt_[to.identity.load()] = &to;
 }
 
+void CrashState::clearHandles() {
+  std::lock_guard lock(mu_);
+  const uint32_t top = std::min<uint32_t>(m_->handleTop.load(), kHandles);
+  for (uint32_t i = 0; i < top; ++i) m_->handles[i].fh.store(0, std::memory_order_release);
+  m_->handleTop.store(0);
+  handleTop_ = 0, handleAt_.clear(), freeHandles_.clear();
+}
+
 JournalEntry& CrashState::note(size_t thread) { return m_->notes[thread]; }
 
 JournalEntry* CrashState::findOrphan(uint64_t identity) {

@@ -45,6 +45,8 @@ class CrashState : public vfs::OpenRecorder {
   Survivors recover();
   std::vector<SurvivingHandle> openHandles();        // what is open now, for a successor of another kind
 
+  void clearHandles();                               // they were handed over in another way
+
   JournalEntry& note(size_t thread);                 // thread < kThreadNotes
   JournalEntry* findOrphan(uint64_t identity);       // nullptr: that request had not begun
   void dropOrphan(JournalEntry* entry);
