@@ -9,6 +9,9 @@ namespace aquifer::fuse {
 
 using meta::FileType;
 
+// Files live in memory here.
+constexpr uint64_t kLargest = 64 << 20;
+
 StubVfs::StubVfs() {
   Node root;
   root.attr.type = FileType::directory, root.attr.mode = 0777, root.attr.nlink = 2, root.attr.parent = 1, root.attr.length = 4096;
@@ -84,6 +87,7 @@ Result<vfs::EntryReply> StubVfs::setattr(const Context& ctx, Ino ino, Handle, bo
   if (s.mask & meta::kSetMode) n->attr.mode = s.mode;
   if (s.mask & meta::kSetUid) n->attr.uid = s.uid;
   if (s.mask & meta::kSetGid) n->attr.gid = s.gid;
+  if ((s.mask & meta::kSetSize) && size > kLargest) return Code::fileTooBig;
   if (s.mask & meta::kSetSize) n->data.resize(size);
   if (s.mask & meta::kSetAtime) n->attr.atime = s.atime;
   if (s.mask & meta::kSetMtime) n->attr.mtime = s.mtime;
@@ -242,6 +246,7 @@ Result<size_t> StubVfs::write(const Context& ctx, Ino ino, Handle, uint64_t off,
   auto* n = node(ino);
   if (!n) return Code::badHandle;
   if (flags & O_APPEND) off = n->data.size();
+  if (off > kLargest) return Code::fileTooBig;
   if (off + data.size() > n->data.size()) n->data.resize(off + data.size());
   std::memcpy(n->data.data() + off, data.data(), data.size());
   if (recorder) recorder->dirty(ino, true);
@@ -279,6 +284,7 @@ Result<uint64_t> StubVfs::lseek(const Context& ctx, Ino ino, Handle, uint64_t of
 Status StubVfs::fallocate(const Context& ctx, Ino ino, Handle, uint32_t, uint64_t off, uint64_t size) {
   TRY(enter(ctx, "fallocate"));
   std::lock_guard l(mu_);
+  if (off > kLargest || size > kLargest) return Code::fileTooBig;
   auto& d = nodes_[ino].data;
   d.resize(std::max<size_t>(d.size(), off + size));
   return {};
@@ -289,6 +295,7 @@ Result<uint64_t> StubVfs::copyFileRange(const Context& ctx, Ino src, Handle, uin
   std::lock_guard l(mu_);
   const std::string& s = nodes_[src].data;
   if (srcOff >= s.size()) return uint64_t{0};
+  if (dstOff > kLargest) return Code::fileTooBig;
   const std::string part = s.substr(srcOff, size);
   auto& d = nodes_[dst].data;
   d.resize(std::max<size_t>(d.size(), dstOff + part.size()));
