@@ -90,6 +90,8 @@ Result<uint64_t> MetaImpl::copyFileRange(const Context&, Ino src, uint64_t srcOf
                                          uint64_t* dstLength) {
   if (config_.readOnly) return Code::readOnly;
   uint64_t length = 0, done = 0;
+  if (dstOff > kMaxFileSize) return Code::fileTooBig;
+  srcOff = std::min(srcOff, kMaxFileSize);
   size = std::min(size, kMaxFileSize);
   if (src == dst && srcOff < dstOff + size && dstOff < srcOff + size) return Code::invalid;
   do {

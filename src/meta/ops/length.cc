@@ -86,7 +86,7 @@ Result<Attr> MetaImpl::truncate(const Context& ctx, Ino ino, uint64_t length, bo
         return attr && *attr == result;
       }));
   charge.committed();
-  TRY(read("truncate", [&](MetaTxn& tx) { return present(tx, ino, result); }));
+  TRY(presentAfter(ino, result));
   return result;
 }
 
@@ -124,7 +124,7 @@ Result<Attr> MetaImpl::fallocate(const Context&, Ino ino, uint32_t mode, uint64_
         return attr && *attr == result;
       }));
   charge.committed();
-  TRY(read("fallocate", [&](MetaTxn& tx) { return present(tx, ino, result); }));
+  TRY(presentAfter(ino, result));
   return result;
 }
 

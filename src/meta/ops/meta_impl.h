@@ -174,6 +174,7 @@ class MetaImpl final : public Meta {
 
   // ---- trash (trash.cc) ----
   bool trashFor(Ino parent) const { return formatNow()->trashDays > 0 && !isTrash(parent); }
+  static Key subTrashKey(Time now);                       // its entry, for prefetch
   // The sub-trash of the hour of `now`, created by this transaction if missing.
   Result<Ino> subTrash(MetaTxn& tx, Time now, Charge& charge);
   static std::string trashName(Ino parent, Ino ino, std::string_view name);
@@ -215,6 +216,7 @@ class MetaImpl final : public Meta {
   // For callers' eyes: nlink without the links that live in the trash, the mount root as parent 1. At least one link is shown
   // for a node that somebody finds in the trash (`inTrash`) or that only the trash holds and nobody here has open.
   Status present(MetaTxn& tx, Ino ino, Attr& attr, bool inTrash = false);
+  Status presentAfter(Ino ino, Attr& attr);               // the same outside a transaction, on what one has just written
   // True if the directory `ino` is `ancestor` or lies below it, by attr.parent. The transaction relies on every step of the
   // chain, so a concurrent move of any directory in it is a conflict.
   Result<bool> isBelow(MetaTxn& tx, Ino ino, Ino ancestor);

@@ -37,6 +37,14 @@ Status MetaImpl::present(MetaTxn& tx, Ino ino, Attr& attr, bool inTrash) {
   return {};
 }
 
+Status MetaImpl::presentAfter(Ino ino, Attr& attr) {
+  if (attr.parent != 0 && attr.parent <= kTrashIno) {  // the usual case needs no look at the database
+    attr.parent = shown(attr.parent);
+    return {};
+  }
+  return read("present", [&](MetaTxn& tx) { return present(tx, ino, attr); });
+}
+
 Result<bool> MetaImpl::isBelow(MetaTxn& tx, Ino ino, Ino ancestor) {
   for (int depth = 0; ino != 0; depth++) {
     if (ino == ancestor) return true;

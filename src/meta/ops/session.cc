@@ -43,9 +43,11 @@ Status MetaImpl::refreshSession() {
 }
 
 Status MetaImpl::openSession() {
-  if (formatNow()->uuid.empty()) TRY(load(true));
   if (!config_.readOnly) TRY(store_->prepareSchema(false));
-  TRY(refreshUsage());
+  if (formatNow()->uuid.empty())
+    TRY(load(true));
+  else
+    TRY(refreshUsage());
   TRY(prepareRoot());
   if (!config_.readOnly) {
     mountTime_ = rfc3339(unixNanos(), true);

@@ -133,7 +133,7 @@ Result<Attr> MetaImpl::setattr(const Context& ctx, Ino ino, const SetAttr& set, 
   }
   TRY(s);
   charge.committed();
-  TRY(read("setattr", [&](MetaTxn& tx) { return present(tx, ino, result); }));
+  TRY(presentAfter(ino, result));
   return result;
 }
 

@@ -11,9 +11,11 @@ std::string MetaImpl::trashName(Ino parent, Ino ino, std::string_view name) {
   return full;
 }
 
+Key MetaImpl::subTrashKey(Time now) { return key::dentry(kTrashIno, hourNameUtc(now.sec)); }
+
 Result<Ino> MetaImpl::subTrash(MetaTxn& tx, Time now, Charge& charge) {
-  auto hour = hourNameUtc(now.sec);
-  TRY_ASSIGN(auto entry, tx.find<Dentry>(key::dentry(kTrashIno, hour)));
+  auto place = subTrashKey(now);
+  TRY_ASSIGN(auto entry, tx.find<Dentry>(place));
   if (entry) return entry->ino;
   TRY_ASSIGN(auto last, tx.find<int64_t>(key::counter(counter::kNextTrash)));
   auto number = last.value_or(0) + 1;
@@ -27,7 +29,7 @@ Result<Ino> MetaImpl::subTrash(MetaTxn& tx, Time now, Charge& charge) {
   attr.length = 4096;
   attr.parent = kTrashIno;
   tx.insert(key::node(ino), attr);
-  tx.insert(key::dentry(kTrashIno, hour), Dentry{FileType::directory, ino});
+  tx.insert(place, Dentry{FileType::directory, ino});
   if (formatNow()->dirStats) tx.insert(key::dirStat(ino), DirStat{});
   TRY(charge.volume(tx, 4096, 1, false));
   return ino;

@@ -30,8 +30,8 @@ Result<Entry> MetaImpl::unlink(const Context& ctx, Ino parent, std::string_view 
       "unlink",
       [&](MetaTxn& tx) -> Status {
         charge.reset();
-        const Key wanted[] = {key::node(parent), key::dentry(parent, name)};
-        tx.prefetch(wanted);
+        const Key wanted[] = {key::node(parent), key::dentry(parent, name), subTrashKey(now())};
+        tx.prefetch({wanted, trashFor(parent) && !skipTrash ? 3u : 2u});
         TRY_ASSIGN(auto found, tx.lookup(parent, name));
         if (!found) {
           TRY(parentFor(ctx, tx, parent, ParentUse::removing));
@@ -83,8 +83,8 @@ Result<Entry> MetaImpl::rmdir(const Context& ctx, Ino parent, std::string_view n
       "rmdir",
       [&](MetaTxn& tx) -> Status {
         charge.reset();
-        const Key wanted[] = {key::node(parent), key::dentry(parent, name)};
-        tx.prefetch(wanted);
+        const Key wanted[] = {key::node(parent), key::dentry(parent, name), subTrashKey(now())};
+        tx.prefetch({wanted, trashFor(parent) && !skipTrash ? 3u : 2u});
         TRY_ASSIGN(auto found, tx.lookup(parent, name));
         if (!found) {
           TRY(parentFor(ctx, tx, parent, ParentUse::removing));
