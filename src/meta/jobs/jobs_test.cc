@@ -96,6 +96,13 @@ TEST_P(JobsTest, deletedFilesOfADeadClient) {
   auditAtEnd_ = false;  // the counters were bypassed above
 }
 
+TEST_P(JobsTest, aFileWithoutADeletionRecordKeepsItsData) {
+  const Ino f = mk(1, "f");
+  const auto a = put(f, 0, 100);
+  AQ_EXPECT_OK(impl().purgeFile(f, 100));
+  EXPECT_EQ(*meta_->readChunk(f, 0), SliceList{a});
+}
+
 TEST_P(JobsTest, slicesThatCannotBeDeletedDoNotHoldUpTheJob) {
   for (SliceId id : {100001, 100002, 100003}) change([&](MetaTxn& tx) -> Status { return tx.put(key::sliceRef(id, 5), int64_t{0}), Status(); });
   meta_->setDataHooks({[](SliceId id, uint32_t) -> Status { return id == 100002 ? Status(Code::io) : Status(); }, {}});

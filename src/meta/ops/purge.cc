@@ -87,6 +87,14 @@ Status MetaImpl::purgeChunk(Ino ino, uint32_t index) {
 }
 
 Status MetaImpl::purgeFile(Ino ino, uint64_t length) {
+  // Only the record says that the file is gone for good: the caller may have it from a commit of which the answer was lost.
+  bool deleted = false;
+  TRY(read("purgeFile", [&](MetaTxn& tx) -> Status {
+    TRY_ASSIGN(const auto at, tx.find<int64_t>(key::delFile(ino, length)));
+    deleted = at.has_value();
+    return {};
+  }));
+  if (!deleted) return {};
   for (;;) {
     std::vector<uint32_t> indexes;
     TRY(read("purgeFile", [&](MetaTxn& tx) {

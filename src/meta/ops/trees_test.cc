@@ -1,6 +1,8 @@
 // Whole trees: recursive removal, clones, sums, and the way from an inode to its names.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "meta/ops/testing.h"
 
 namespace aquifer::meta {
@@ -83,6 +85,55 @@ TEST_P(TreesTest, removalStopsAtWhatIsForbidden) {
   bool first = true;
   EXPECT_TRUE(meta_->removeAll(root, 1, "d", false, 1, [&](uint64_t, uint64_t) { return std::exchange(first, false); }).is(Code::notPermitted) ||
               !first);
+}
+
+TEST_P(TreesTest, twoClientsRemoveTheSameTree) {
+  for (const int days : {0, 1}) {
+    setFormat([&](Format& f) { f.trashDays = days; });
+    tree(1, "d", 120);
+    auto other = another();
+    std::thread second([&] {
+      const auto s = other->removeAll(root, 1, "d", false, 1, {});
+      EXPECT_TRUE(s || s.is(Code::notFound)) << s.text();
+    });
+    const auto s = removeAll(1, "d");
+    EXPECT_TRUE(s || s.is(Code::notFound)) << s.text();
+    second.join();
+    EXPECT_EQ(inoOf(1, "d"), 0u);
+    AQ_EXPECT_OK(other->closeSession());
+    audit();
+  }
+}
+
+TEST_P(TreesTest, creatorsDoNotEscapeARemoval) {
+  const Ino d = tree(1, "d", 50);
+  auto other = another();
+  std::thread creator([&] {
+    for (int i = 0; i < 200; ++i) {
+      const auto e = other->mknod(root, d, "new" + std::to_string(i), FileType::regular, 0644, 0, 0);
+      if (e.is(Code::notFound)) break;  // the directory has gone
+    }
+  });
+  auto s = removeAll(1, "d");
+  creator.join();
+  EXPECT_TRUE(s || s.is(Code::notEmpty)) << s.text();
+  if (!s) AQ_EXPECT_OK(removeAll(1, "d"));
+  EXPECT_EQ(usedInodes(), 0);
+  AQ_EXPECT_OK(other->closeSession());
+}
+
+TEST_P(TreesTest, clonesOfATreeThatChanges) {
+  const Ino d = tree(1, "d", 80);
+  auto other = another();
+  std::thread changer([&] {
+    for (int i = 0; i < 80; i += 2) (void)other->unlink(root, d, "f" + std::to_string(i)).isOk();
+    for (int i = 0; i < 40; ++i) (void)other->mknod(root, d, "new" + std::to_string(i), FileType::regular, 0644, 0, 0).isOk();
+  });
+  AQ_EXPECT_OK(clone(d, 1, "c"));
+  changer.join();
+  EXPECT_EQ(count(Kind::detached), 0u);
+  EXPECT_NE(inoOf(inoOf(1, "c"), "sub"), 0u);
+  AQ_EXPECT_OK(other->closeSession());
 }
 
 TEST_P(TreesTest, openFilesOutliveTheirTree) {
