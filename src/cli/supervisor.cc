@@ -203,7 +203,7 @@ void Supervisor::workerEnded(int status) {
   const bool fault = !workerReady_ || (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !killed_);
   if (fault) failures_.push_back(workerStarted_);
   if (failures_.size() > 3) failures_.pop_front();
-  LOG_WARN("mount process {}, {} over the same session", how, listener_.session().fd >= 0 ? "starting another" : "trying again without");
+  LOG_WARN("mount process {}, starting another{}", how, listener_.session().fd >= 0 ? " over the same session" : "");
   if (failures_.size() == 3 && elapsed(failures_.front()) < 10) {
     const auto text = "fail 3 times in " + durationText(now - failures_.front()) + ", give up";
     LOG_ERROR("{}", text);
@@ -264,8 +264,12 @@ void Supervisor::watch(double dt) {
   const uint64_t beats = state_->beats();
   silent_ = beats == lastBeats_ ? silent_ + dt : 0;
   if (beats != lastBeats_) lastBeats_ = beats;
-  // No heartbeat is expected of a worker that is still opening the volume; the readiness limit is the launcher's.
-  if (!workerReady_) return;
+  // No heartbeat is expected of a worker that is still opening the volume: the first one may take its time, its launcher has a limit of
+  // its own. For a successor applications are waiting.
+  if (!workerReady_) {
+    if (everReady_ && elapsed(workerStarted_) > kStartSeconds && !isTraced(worker_)) replace("has not begun to serve");
+    return;
+  }
   if (probe_ > 0) unanswered_ += dt;
   if (silent_ < kStoppedSeconds && unanswered_ < kHungSeconds) {
     if (unanswered_ > kHungSeconds / 2 && !dumped_) {

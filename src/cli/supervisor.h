@@ -26,6 +26,7 @@ int superviseMount(const SupervisorConfig& config);
 
 // How long things may take; stated in docs/decisions/0004-worker-death.md.
 inline constexpr double kStoppedSeconds = 10;   // no heartbeat
+inline constexpr double kStartSeconds = 120;    // a successor has not come to serve
 inline constexpr double kHungSeconds = 25;      // the mount does not answer a stat although the heartbeat goes on
 
 }  // namespace aquifer::cli

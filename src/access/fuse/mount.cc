@@ -109,7 +109,12 @@ Result<int> mountFuse(const MountOptions& o) {
     if (fcntl(given, F_SETFD, FD_CLOEXEC) != 0) return Status(Code::config, o.mountPoint + " is not an open descriptor");
     return given;
   }
-  TRY_ASSIGN(const int fd, openDevice());
+  auto device = openDevice();
+  if (!device) {
+    auto byProgram = mountByProgram(o);
+    return byProgram ? byProgram : device.status();
+  }
+  const int fd = *device;
   const KernelMount k = kernelMount(o, fd);
   if (mount(o.fsName.c_str(), o.mountPoint.c_str(), k.type.c_str(), k.flags, k.data.c_str()) == 0) return fd;
   const int error = errno;
