@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kPieceThreads = 16, kBackgroundThreads = 8;
 constexpr int64_t kRelievePause = 20'000'000;
+constexpr int kIdleTicks = 20;
 
 }  // namespace
 
@@ -67,7 +68,7 @@ void FileDataImpl::setDirty(const std::shared_ptr<FileWriterImpl>& writer) {
   std::lock_guard lock(mu_);
   dirty_[writer->ino()] = writer;
   dirtyCount_.store(dirty_.size(), std::memory_order_release);
-  if (dirty_.size() == 1) tick_.notify_all();
+  if (asleep_) tick_.notify_all();
 }
 
 void FileDataImpl::setClean(meta::Ino ino) {
@@ -117,12 +118,18 @@ Status FileDataImpl::flushAll() {
 void FileDataImpl::flushLoop() {
   setThreadName("file-freeze");
   std::unique_lock lock(mu_);
-  while (!stop_) {
-    if (dirty_.empty()) {
+  // Small files are dirty for less than a millisecond: this thread goes on ticking for a while rather than be woken for each.
+  for (int idleTicks = 0; !stop_;) {
+    if (dirty_.empty() && idleTicks > kIdleTicks) {
+      asleep_ = true;
       tick_.wait(lock, [&] { return stop_ || !dirty_.empty(); });
+      asleep_ = false;
+      idleTicks = 0;
       continue;
     }
     tick_.wait_for(lock, std::chrono::milliseconds(100), [&] { return stop_; });
+    idleTicks = dirty_.empty() ? idleTicks + 1 : 0;
+    if (dirty_.empty()) continue;
     lock.unlock();
     const int64_t now = monotonicNanos();
     for (auto& w : dirtyWriters()) w->freezeOld(now);

@@ -53,7 +53,7 @@ class FileDataImpl final : public FileData {
   std::unordered_map<meta::Ino, std::shared_ptr<FileWriterImpl>> dirty_;
   std::atomic<size_t> dirtyCount_{0};
   std::atomic<int64_t> relievedAt_{0};
-  bool stop_ = false;
+  bool stop_ = false, asleep_ = false;
   ThreadPool pool_, background_;
   std::thread flusher_;
 };

@@ -1,6 +1,7 @@
 // needs: base access/fuse access/fuse/stub_vfs_test.cc
-// Messages as they would come from /dev/fuse, one after the other, into the dispatcher over a file system in memory. Input: for each
-// message two bytes of length, then its bytes; the length word of its header is put right unless the top bit of the length is set.
+// Messages as they would come from /dev/fuse, one after the other, into the dispatcher over a file system in memory. Input: for
+// each message two bytes of length, then its bytes; the length word of its header is put right unless the top bit of the length
+// is set.
 #include "tests/fuzz/check.h"
 
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "chunk/cache/cache_dir.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,6 +216,8 @@ void CacheDir::adopt(const BlockId& block) {
 
 void CacheDir::writeLoop() {
   setThreadName("cache-write");
+  // Filling the cache yields to those who wait for an answer; what falls behind is dropped by insert().
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 5);
   std::unique_lock lock(mu_);
   for (;;) {
     work_.wait(lock, [&] { return stop_ || !queue_.empty(); });
