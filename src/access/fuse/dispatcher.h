@@ -52,6 +52,7 @@ class Dispatcher {
   void statfs(Call&);
   void getxattr(Call&);
   void setxattr(Call&);
+  void dropSetgid(Call&);
   void listxattr(Call&);
   void removexattr(Call&);
   void ioctl(Call&);

@@ -178,6 +178,26 @@ TEST_F(DispatcherTest, SquashedUsers) {
   EXPECT_EQ(answer<EntryOut>().attr.gid, 65533u);
 }
 
+TEST_F(DispatcherTest, AnAclByAStrangerToTheGroupDropsSetgid) {
+  const auto ino = vfs_.find("f");
+  const auto acl = bytes(SetxattrIn{1, 0}) + "system.posix_acl_access" + '\0' + "v";
+  const auto asUser = [&](uint32_t uid, uint32_t gid, const std::string& args) {
+    auto m = message(Op::setxattr, ino, args);
+    std::memcpy(m.data() + offsetof(InHeader, uid), &uid, 4);
+    std::memcpy(m.data() + offsetof(InHeader, gid), &gid, 4);
+    return m;
+  };
+  const auto modeAfter = [&](const std::string& m) {
+    EXPECT_TRUE(vfs_.setattr({}, ino, 0, false, {.mask = meta::kSetMode | meta::kSetUid | meta::kSetGid, .mode = 02755, .uid = 7, .gid = 50}, 0).isOk());
+    EXPECT_EQ(run(m), 0);
+    return vfs_.getattr({}, ino, 0)->attr.mode;
+  };
+  EXPECT_EQ(modeAfter(asUser(7, 60, acl)), 0755);
+  EXPECT_EQ(modeAfter(asUser(7, 50, acl)), 02755);
+  EXPECT_EQ(modeAfter(asUser(0, 60, acl)), 02755);
+  EXPECT_EQ(modeAfter(asUser(7, 60, bytes(SetxattrIn{1, 0}) + "user.other" + '\0' + "v")), 02755);
+}
+
 TEST_F(DispatcherTest, ALockThatIsTakenIsLeftToWait) {
   const auto ino = vfs_.find("f");
   const LkIn mine{1, 10, {0, ~0ull, 1, 5}, 0, 0}, other{2, 20, {0, ~0ull, 1, 6}, 0, 0};

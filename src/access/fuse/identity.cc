@@ -80,4 +80,12 @@ meta::Context Identity::of(const InHeader& head) {
   return ctx;
 }
 
+bool Identity::inGroup(const meta::Context& ctx, uint32_t gid) {
+  if (ctx.inGroup(gid)) return true;
+  if (checkPermission_ || ctx.pid == 0) return false;  // the context has them all, or nobody knows
+  for (uint32_t g : groups_.of(ctx.pid))
+    if (g == gid) return true;
+  return false;
+}
+
 }  // namespace aquifer::fuse

@@ -33,6 +33,8 @@ class Identity {
  public:
   explicit Identity(const ServerConfig& config);
   meta::Context of(const InHeader& head);
+  // Is the caller in the group, supplementary ones included, whoever checks permissions?
+  bool inGroup(const meta::Context& ctx, uint32_t gid);
 
  private:
   const bool rootSquash_, allSquash_, checkPermission_;

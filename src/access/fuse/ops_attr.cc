@@ -100,7 +100,20 @@ void Dispatcher::setxattr(Call& c) {
   const int flags = begun ? 0 : static_cast<int>(in.flags);
   c.note->flags.fetch_or(kJournalStarted);
   auto s = vfs_.setxattr(c.ctx, c.in.node(), name, {reinterpret_cast<const char*>(value.data()), value.size()}, flags);
-  if (!s) fail(c, s);
+  if (!s) return fail(c, s);
+  if (name == "system.posix_acl_access") dropSetgid(c);
+}
+
+// A new access ACL takes the set-group-id bit away from those who could not have set it. The kernel leaves that to us, since the
+// request form that would tell us so is not used (0001).
+void Dispatcher::dropSetgid(Call& c) {
+  constexpr uint16_t kSetgid = 02000;
+  if (c.ctx.uid == 0) return;
+  auto e = vfs_.getattr(c.ctx, c.in.node(), 0);
+  if (!e || !(e->attr.mode & kSetgid) || identity_.inGroup(c.ctx, e->attr.gid)) return;
+  meta::SetAttr without;
+  without.mask = meta::kSetMode, without.mode = e->attr.mode & static_cast<uint16_t>(~kSetgid);
+  if (auto s = vfs_.setattr(c.ctx, c.in.node(), 0, false, without, 0); !s) fail(c, s.status());
 }
 
 void Dispatcher::removexattr(Call& c) {
