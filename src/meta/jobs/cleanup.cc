@@ -7,7 +7,7 @@
 namespace aquifer::meta {
 namespace {
 
-constexpr int64_t kLegacyLifetime = 300;   // clients before 1.0 stored when they were last seen
+constexpr int64_t kLegacyLifetime = 300;  // clients before 1.0 stored when they were last seen
 constexpr size_t kMostSessions = 1000;
 constexpr uint64_t kMostFiles = 600'000;
 constexpr size_t kSlicePage = 1000;
@@ -41,8 +41,10 @@ Status cleanDeletedFiles(MetaImpl& meta, int64_t now, int64_t age, const GoOn& g
     if (!goOn() || tried >= kMostFiles) return false;
     if (!at || *at > now - age) return true;
     ++tried;
-    if (auto s = meta.purgeFile(key.id, key.sub); !s) LOG_WARN("purge deleted inode {} ({} bytes): {}", key.id, key.sub, s.text());
-    else ++*removed;
+    if (auto s = meta.purgeFile(key.id, key.sub); !s)
+      LOG_WARN("purge deleted inode {} ({} bytes): {}", key.id, key.sub, s.text());
+    else
+      ++*removed;
     return true;
   });
 }
@@ -54,8 +56,10 @@ Status cleanUnusedSlices(MetaImpl& meta, const GoOn& goOn, uint64_t* removed) {
     const uint64_t before = *removed;
     for (const auto& [id, size] : slices) {
       if (!goOn()) return {};
-      if (auto s = meta.deleteSlice(id, size); !s) LOG_WARN("delete unused slice {} ({} bytes): {}", id, size, s.text());
-      else ++*removed;
+      if (auto s = meta.deleteSlice(id, size); !s)
+        LOG_WARN("delete unused slice {} ({} bytes): {}", id, size, s.text());
+      else
+        ++*removed;
     }
     // What failed comes back at the front: no further than that when nothing else is left.
     if (slices.size() < page || *removed == before) return {};
@@ -67,8 +71,10 @@ Status cleanDetached(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* re
     const auto* at = std::get_if<int64_t>(&value);
     if (!goOn()) return false;
     if (!at || *at > now - kDetachedLifetime) return true;
-    if (auto s = meta.removeDetached(key.id); !s) LOG_WARN("remove detached inode {}: {}", key.id, s.text());
-    else ++*removed;
+    if (auto s = meta.removeDetached(key.id); !s)
+      LOG_WARN("remove detached inode {}: {}", key.id, s.text());
+    else
+      ++*removed;
     return true;
   });
 }

@@ -1,5 +1,5 @@
-// The leased jobs, one pass each. They stop early, with ok, when `goOn` says no. *removed: what was deleted (sessions, files, slices,
-// entries). Records that fail are skipped with a warning and left for the next round. Thread-safe.
+// The leased jobs, one pass each. They stop early, with ok, when `goOn` says no. *removed: what was deleted (sessions, files,
+// slices, entries). Records that fail are skipped with a warning and left for the next round. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ Status cleanTrash(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* remov
       if (!goOn()) return {};
       int64_t at = 0;
       if (h.dentry.type != FileType::directory || !parseHourNameUtc(h.name, &at)) continue;  // put there by a person
-      if (at >= now - keep) return {};  // names sort by time
+      if (at >= now - keep) return {};                                                       // names sort by time
       const MetaImpl::Step step = [&](uint64_t nodes) {
         *removed += nodes;
         return goOn();
@@ -86,8 +86,10 @@ Status cleanDelayedSlices(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_
         [](MetaTxn&) -> Result<bool> { return false; });
     if (!s) LOG_WARN("release slices replaced by {}: {}", key.id, s.text());
     for (const auto& d : unused) {
-      if (auto deleted = meta.deleteSlice(d.id, d.size); !deleted) LOG_WARN("delete slice {} ({} bytes): {}", d.id, d.size, deleted.text());
-      else ++*removed;
+      if (auto deleted = meta.deleteSlice(d.id, d.size); !deleted)
+        LOG_WARN("delete slice {} ({} bytes): {}", d.id, d.size, deleted.text());
+      else
+        ++*removed;
     }
     return true;
   });

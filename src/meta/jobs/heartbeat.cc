@@ -36,8 +36,10 @@ void heartbeat(MetaImpl& meta) {
   const auto warn = [](const char* what, const Status& s) {
     if (!s) LOG_WARN("{}: {}", what, s.text());
   };
-  if (auto s = reloadFormat(meta); s.is(Code::config)) meta.fatal(s.text());
-  else warn("reload volume setting", s);
+  if (auto s = reloadFormat(meta); s.is(Code::config))
+    meta.fatal(s.text());
+  else
+    warn("reload volume setting", s);
   if (!meta.config().readOnly) warn("refresh session", meta.refreshSession());
   warn("refresh usage", meta.refreshUsage());
 }

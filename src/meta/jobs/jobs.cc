@@ -1,5 +1,5 @@
-// When background work runs. One thread beats the heart, another one runs the leased jobs one after the other, so that a slow store sees
-// one of them at a time. Times move by 5 % at random: clients that started together do not stay together.
+// When background work runs. One thread beats the heart, another one runs the leased jobs one after the other, so that a slow
+// store sees one of them at a time. Times move by 5 % at random: clients that started together do not stay together.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -122,7 +122,8 @@ class JobsImpl final : public Jobs {
     });
   }
 
-  void leased(std::string_view counter, int64_t interval, const char* what, const std::function<Status(const GoOn&, uint64_t*)>& pass) {
+  void leased(std::string_view counter, int64_t interval, const char* what,
+              const std::function<Status(const GoOn&, uint64_t*)>& pass) {
     if (stopping()) return;
     auto won = takeLease(meta_, counter, unixSeconds(), interval);
     if (!won) LOG_WARN("{}: {}", what, won.status().text());

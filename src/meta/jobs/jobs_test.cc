@@ -53,7 +53,7 @@ TEST_P(JobsTest, staleSessionsAreCleaned) {
   EXPECT_EQ(run("sessions"), 0u);  // not stale yet
   uint64_t removed = 0;
   AQ_ASSERT_OK(cleanStaleSessions(impl(), unixSeconds() + 100'000, always, &removed));
-  EXPECT_EQ(removed, 1u);          // never the own one
+  EXPECT_EQ(removed, 1u);  // never the own one
   EXPECT_TRUE(meta_->session(sid).is(Code::notFound));
   EXPECT_EQ(count(Kind::flock), 0u);
   EXPECT_EQ(count(Kind::sustained), 0u);
@@ -104,7 +104,8 @@ TEST_P(JobsTest, aFileWithoutADeletionRecordKeepsItsData) {
 }
 
 TEST_P(JobsTest, slicesThatCannotBeDeletedDoNotHoldUpTheJob) {
-  for (SliceId id : {100001, 100002, 100003}) change([&](MetaTxn& tx) -> Status { return tx.put(key::sliceRef(id, 5), int64_t{0}), Status(); });
+  for (SliceId id : {100001, 100002, 100003})
+    change([&](MetaTxn& tx) -> Status { return tx.put(key::sliceRef(id, 5), int64_t{0}), Status(); });
   meta_->setDataHooks({[](SliceId id, uint32_t) -> Status { return id == 100002 ? Status(Code::io) : Status(); }, {}});
   EXPECT_EQ(run("slices"), 2u);
   EXPECT_EQ(meta_->pendingSlices()->size(), 1u);

@@ -150,7 +150,8 @@ AclRule aclForChild(const AclRule& dflt, uint16_t mode) {
   return r;
 }
 
-bool aclGrants(const AclRule& r, uint32_t uid, std::span<const uint32_t> gids, uint32_t ownerUid, uint32_t ownerGid, uint8_t rwx) {
+bool aclGrants(const AclRule& r, uint32_t uid, std::span<const uint32_t> gids, uint32_t ownerUid, uint32_t ownerGid,
+               uint8_t rwx) {
   if (uid == ownerUid) return allows(r.owner, AclRule::kAbsent, rwx);
   for (const auto& e : r.users)
     if (e.id == uid) return allows(e.rights, r.mask, rwx);

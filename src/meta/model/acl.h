@@ -22,6 +22,7 @@ void aclFill(AclRule& rule, uint16_t mode);
 AclRule aclForChild(const AclRule& dflt, uint16_t mode);
 
 // May (uid, gids) have all of `rwx` on a node owned by ownerUid:ownerGid? Root is the caller's business.
-bool aclGrants(const AclRule& rule, uint32_t uid, std::span<const uint32_t> gids, uint32_t ownerUid, uint32_t ownerGid, uint8_t rwx);
+bool aclGrants(const AclRule& rule, uint32_t uid, std::span<const uint32_t> gids, uint32_t ownerUid, uint32_t ownerGid,
+               uint8_t rwx);
 
 }  // namespace aquifer::meta

@@ -65,12 +65,12 @@ TEST(Acl, access) {
   EXPECT_TRUE(aclGrants(kNamed, 1001, none, 10, 50, 6));   // named user
   EXPECT_FALSE(aclGrants(kNamed, 1001, none, 10, 50, 1));  // cut by the mask
   EXPECT_TRUE(aclGrants(kNamed, 9, owning, 10, 50, 4));
-  EXPECT_FALSE(aclGrants(kNamed, 9, owning, 10, 50, 1));   // group r-x, mask rw-
-  EXPECT_FALSE(aclGrants(kNamed, 9, both, 10, 50, 6));     // no single entry gives both
+  EXPECT_FALSE(aclGrants(kNamed, 9, owning, 10, 50, 1));  // group r-x, mask rw-
+  EXPECT_FALSE(aclGrants(kNamed, 9, both, 10, 50, 6));    // no single entry gives both
   EXPECT_TRUE(aclGrants(kNamed, 9, all, 10, 50, 2));
   AclRule open = kNamed;
   open.other = 7;
-  EXPECT_FALSE(aclGrants(open, 9, both, 10, 50, 1));       // matched a group: other does not count
+  EXPECT_FALSE(aclGrants(open, 9, both, 10, 50, 1));  // matched a group: other does not count
   EXPECT_TRUE(aclGrants(open, 9, none, 10, 50, 7));
 }
 

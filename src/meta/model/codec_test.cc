@@ -7,7 +7,8 @@ namespace {
 
 std::string unhex(std::string_view hex) {
   std::string out;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
   return out;
 }
 
@@ -79,11 +80,15 @@ TEST(Codec, dentry) {
 TEST(Codec, slices) {
   const std::vector<Slice> s{{100, 7, 4096, 96, 4000}, {0, 0, 0, 0, 1 << 26}};
   const auto bytes = encodeSlices(s);
-  EXPECT_EQ(bytes.substr(0, 24), unhex("00000064" "0000000000000007" "00001000" "00000060" "00000fa0"));
+  EXPECT_EQ(bytes.substr(0, 24), unhex("00000064"
+                                       "0000000000000007"
+                                       "00001000"
+                                       "00000060"
+                                       "00000fa0"));
   EXPECT_EQ(*decodeSlices(bytes), s);
   EXPECT_TRUE(decodeSlices(bytes.substr(1)).is(Code::corrupt));
-  EXPECT_TRUE(decodeSlices(encodeSlices({{1, 0, 0, 0, 1 << 26}})).is(Code::corrupt));    // beyond the chunk
-  EXPECT_TRUE(decodeSlices(encodeSlices({{0, 7, 10, 5, 6}})).is(Code::corrupt));          // beyond the slice
+  EXPECT_TRUE(decodeSlices(encodeSlices({{1, 0, 0, 0, 1 << 26}})).is(Code::corrupt));       // beyond the chunk
+  EXPECT_TRUE(decodeSlices(encodeSlices({{0, 7, 10, 5, 6}})).is(Code::corrupt));            // beyond the slice
   EXPECT_TRUE(decodeSlices(encodeSlices({{0xFFFFFFFF, 7, 10, 0, 10}})).is(Code::corrupt));  // would wrap in 32 bits
   EXPECT_TRUE(decodeSlices("")->empty());
 }
@@ -94,7 +99,10 @@ TEST(Codec, delayedAndLocks) {
   EXPECT_EQ(*decodeDelayed(encodeDelayed(d)), d);
   EXPECT_TRUE(decodeDelayed("x").is(Code::corrupt));
   const std::vector<LockRange> l{{0, 11, 0, 9}, {1, 12, 10, ~0ull}};
-  EXPECT_EQ(encodeLockRanges(l).substr(24), unhex("00000001" "0000000c" "000000000000000a" "ffffffffffffffff"));
+  EXPECT_EQ(encodeLockRanges(l).substr(24), unhex("00000001"
+                                                  "0000000c"
+                                                  "000000000000000a"
+                                                  "ffffffffffffffff"));
   EXPECT_EQ(*decodeLockRanges(encodeLockRanges(l)), l);
   EXPECT_TRUE(decodeLockRanges("x").is(Code::corrupt));
 }

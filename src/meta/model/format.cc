@@ -86,13 +86,16 @@ bool read(const Json& v, int& out) {
 bool read(const Json& v, std::map<int, Tier>& out) {
   if (!v.is_object() || v.size() > kMaxTiers) return false;
   for (const auto& [text, value] : v.items()) {
-    if (text.empty() || text.size() > 3 || text.find_first_not_of("0123456789") != std::string::npos || !value.is_object()) return false;
+    if (text.empty() || text.size() > 3 || text.find_first_not_of("0123456789") != std::string::npos || !value.is_object())
+      return false;
     Tier t;
     t.id = std::stoi(text);
     bool good = true;
     for (const auto& [key, field] : value.items()) {
-      if (sameKey(key, "StorageClass")) good = good && read(field, t.storageClass);
-      else if (sameKey(key, "Tag")) good = good && read(field, t.tag);
+      if (sameKey(key, "StorageClass"))
+        good = good && read(field, t.storageClass);
+      else if (sameKey(key, "Tag"))
+        good = good && read(field, t.tag);
     }
     if (!good) return false;
     out[t.id] = t;

@@ -50,7 +50,8 @@ Status seal(const Key& key, std::string& secret) {
   int n = 0;
   const int size = static_cast<int>(secret.size());
   unsigned char* const p = bytes(out);
-  const bool good = c && RAND_bytes(p, kNonce) == 1 && EVP_EncryptInit_ex(c.get(), EVP_aes_128_gcm(), nullptr, key.data(), p) == 1 &&
+  const bool good = c && RAND_bytes(p, kNonce) == 1 &&
+                    EVP_EncryptInit_ex(c.get(), EVP_aes_128_gcm(), nullptr, key.data(), p) == 1 &&
                     EVP_EncryptUpdate(c.get(), p + kNonce, &n, bytes(secret), size) == 1 && n == size &&
                     EVP_EncryptFinal_ex(c.get(), p + kNonce + size, &n) == 1 &&
                     EVP_CIPHER_CTX_ctrl(c.get(), EVP_CTRL_GCM_GET_TAG, kTag, p + kNonce + size) == 1;

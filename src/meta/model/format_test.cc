@@ -133,7 +133,7 @@ TEST(Format, keepsWhatItDoesNotKnow) {
   EXPECT_EQ(f->name, "n");
   EXPECT_EQ(f->blockSizeKiB, 64);
   EXPECT_EQ(f->trashDays, 0);
-  EXPECT_FALSE(f->dirStats);          // absent is zero, not the default of a new volume
+  EXPECT_FALSE(f->dirStats);  // absent is zero, not the default of a new volume
   EXPECT_EQ(f->tiers.count(0), 1u);
   const auto again = parseFormat(formatToJson(*f));
   ASSERT_TRUE(again);
@@ -143,11 +143,14 @@ TEST(Format, keepsWhatItDoesNotKnow) {
 
 TEST(Format, damageNamesTheKey) {
   for (const auto& [json, key] : std::vector<std::pair<std::string, std::string>>{
-           {R"({"BlockSize":"x"})", "BlockSize"},      {R"({"BlockSize":0})", "BlockSize"},
-           {R"({"BlockSize":4096,"Name":1})", "Name"}, {R"({"BlockSize":4096,"Capacity":-1})", "Capacity"},
+           {R"({"BlockSize":"x"})", "BlockSize"},
+           {R"({"BlockSize":0})", "BlockSize"},
+           {R"({"BlockSize":4096,"Name":1})", "Name"},
+           {R"({"BlockSize":4096,"Capacity":-1})", "Capacity"},
            {R"({"BlockSize":4096,"TrashDays":99999999999})", "TrashDays"},
            {R"({"BlockSize":4096,"UploadLimit":18446744073709551615})", "UploadLimit"},
-           {R"({"BlockSize":4096,"Tiers":{"a":{}}})", "Tiers"}, {R"({"BlockSize":4096,"Tiers":{"1":{"Tag":5}}})", "Tiers"}}) {
+           {R"({"BlockSize":4096,"Tiers":{"a":{}}})", "Tiers"},
+           {R"({"BlockSize":4096,"Tiers":{"1":{"Tag":5}}})", "Tiers"}}) {
     const auto f = parseFormat(json);
     EXPECT_TRUE(f.is(Code::corrupt)) << json;
     EXPECT_NE(f.status().text().find(key), std::string::npos) << json;
@@ -164,7 +167,8 @@ TEST(Version, order) {
   EXPECT_LT(cmp("1.4.0-rc1", "1.4.0"), 0);
   EXPECT_GT(cmp("1.10.0", "1.9.9"), 0);
   EXPECT_LT(cmp("1.4.0-beta1", "1.4.0-dev"), 0);
-  for (const char* bad : {"", "x", "1.", "1..2", "1.2.3.4", "1.2.x", "99999999999999999999"}) EXPECT_TRUE(compareVersions(bad, "1.0").is(Code::invalid)) << bad;
+  for (const char* bad : {"", "x", "1.", "1..2", "1.2.3.4", "1.2.x", "99999999999999999999"})
+    EXPECT_TRUE(compareVersions(bad, "1.0").is(Code::invalid)) << bad;
 }
 
 TEST(Version, gates) {
@@ -184,7 +188,8 @@ TEST(Version, gates) {
 TEST(Format, volumeNames) {
   EXPECT_TRUE(validateVolumeName("a-1"));
   EXPECT_TRUE(validateVolumeName(std::string(63, 'a')));
-  for (const std::string& bad : {std::string("ab"), std::string(64, 'a'), std::string("-abc"), std::string("abc-"), std::string("aBc"), std::string("a_c")})
+  for (const std::string& bad : {std::string("ab"), std::string(64, 'a'), std::string("-abc"), std::string("abc-"),
+                                 std::string("aBc"), std::string("a_c")})
     EXPECT_TRUE(validateVolumeName(bad).is(Code::config)) << bad;
 }
 

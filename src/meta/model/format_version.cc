@@ -44,17 +44,19 @@ Result<int> compareVersions(const std::string& a, const std::string& b) {
 
 Status checkCompatible(const Format& f, const std::string& ours) {
   if (f.metaVersion > kNewestMetaVersion)
-    return Status(Code::config, "incompatible metadata version: " + std::to_string(f.metaVersion) + "; please upgrade the client");
+    return Status(Code::config,
+                  "incompatible metadata version: " + std::to_string(f.metaVersion) + "; please upgrade the client");
   if (!f.minClientVersion.empty()) {
     TRY_ASSIGN(const int c, compareVersions(ours, f.minClientVersion));
     if (c < 0)
-      return Status(Code::config, "allowed minimum version: " + f.minClientVersion + "; please upgrade the client (this is " + ours + ")");
+      return Status(Code::config,
+                    "allowed minimum version: " + f.minClientVersion + "; please upgrade the client (this is " + ours + ")");
   }
   if (!f.maxClientVersion.empty()) {
     TRY_ASSIGN(const int c, compareVersions(ours, f.maxClientVersion));
     if (c > 0)
-      return Status(Code::config, "allowed maximum version: " + f.maxClientVersion + "; please use an older client (this is " + ours +
-                                      ") or raise it with `config --max-client-version`");
+      return Status(Code::config, "allowed maximum version: " + f.maxClientVersion + "; please use an older client (this is " +
+                                      ours + ") or raise it with `config --max-client-version`");
   }
   return {};
 }
@@ -64,8 +66,9 @@ Status validateVolumeName(const std::string& name) {
   bool good = name.size() >= 3 && name.size() <= 63 && alnum(name.front()) && alnum(name.back());
   for (const char c : name) good = good && (alnum(c) || c == '-');
   if (good) return {};
-  return Status(Code::config, "invalid name: " + name.substr(0, 80) +
-                                  ", only lower-case letters, digits and - are allowed, and the length should be 3 to 63 characters");
+  return Status(Code::config,
+                "invalid name: " + name.substr(0, 80) +
+                    ", only lower-case letters, digits and - are allowed, and the length should be 3 to 63 characters");
 }
 
 }  // namespace aquifer::meta

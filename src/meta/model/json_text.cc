@@ -15,8 +15,10 @@ bool tooDeep(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
@@ -43,20 +45,25 @@ std::string jsonText(const Json& json, int indent) {
   out.reserve(plain.size());
   for (size_t i = 0; i < plain.size(); ++i) {
     const char c = plain[i];
-    if (c == '<') out += "\\u003c";
-    else if (c == '>') out += "\\u003e";
-    else if (c == '&') out += "\\u0026";
-    else if (plain.compare(i, 3, "\xE2\x80\xA8") == 0) out += "\\u2028", i += 2;
-    else if (plain.compare(i, 3, "\xE2\x80\xA9") == 0) out += "\\u2029", i += 2;
-    else out.push_back(c);
+    if (c == '<')
+      out += "\\u003c";
+    else if (c == '>')
+      out += "\\u003e";
+    else if (c == '&')
+      out += "\\u0026";
+    else if (plain.compare(i, 3, "\xE2\x80\xA8") == 0)
+      out += "\\u2028", i += 2;
+    else if (plain.compare(i, 3, "\xE2\x80\xA9") == 0)
+      out += "\\u2029", i += 2;
+    else
+      out.push_back(c);
   }
   return out;
 }
 
 bool sameKey(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 }  // namespace aquifer::meta

@@ -26,11 +26,16 @@ Result<SessionInfo> decodeSessionInfo(std::string_view json) {
   TRY_ASSIGN(const Json j, parseJsonObject(json));
   SessionInfo info;
   for (const auto& [key, value] : j.items()) {
-    if (sameKey(key, "Version")) readText(value, info.version);
-    else if (sameKey(key, "HostName")) readText(value, info.hostName);
-    else if (sameKey(key, "MountPoint")) readText(value, info.mountPoint);
-    else if (sameKey(key, "MountTime")) readText(value, info.mountTime);
-    else if (sameKey(key, "ProcessID") && value.is_number_integer()) info.processId = value.get<int64_t>();
+    if (sameKey(key, "Version"))
+      readText(value, info.version);
+    else if (sameKey(key, "HostName"))
+      readText(value, info.hostName);
+    else if (sameKey(key, "MountPoint"))
+      readText(value, info.mountPoint);
+    else if (sameKey(key, "MountTime"))
+      readText(value, info.mountTime);
+    else if (sameKey(key, "ProcessID") && value.is_number_integer())
+      info.processId = value.get<int64_t>();
     else if (sameKey(key, "IPAddrs") && value.is_array())
       for (const auto& a : value)
         if (a.is_string()) info.ipAddrs.push_back(a.get<std::string>());

@@ -17,8 +17,8 @@ std::string create(Ino parent, std::string_view name, uint32_t uid, uint32_t gid
 std::string unlink(Ino parent, std::string_view name, Ino trash, bool opened, bool parentUpdated, Ino ino);
 std::string unlinkBatch(Ino parent, std::span<const std::string> names, Ino trash, bool parentUpdated, std::span<const Ino> inos);
 std::string rmdir(Ino parent, std::string_view name, Ino trash, Ino ino);
-std::string move(Ino srcParent, std::string_view srcName, Ino dstParent, std::string_view dstName, uint32_t flags, Ino target, Ino trash,
-                 Ino ino);
+std::string move(Ino srcParent, std::string_view srcName, Ino dstParent, std::string_view dstName, uint32_t flags, Ino target,
+                 Ino trash, Ino ino);
 std::string link(Ino ino, Ino parent, std::string_view name, bool parentUpdated, uint32_t nlink);
 // `attr`: as it is after the change. mask: SetAttrMask.
 std::string setAttr(Ino ino, uint32_t mask, uint8_t sugidMode, const Attr& attr);
@@ -32,8 +32,8 @@ std::string cleanup(Ino ino);
 std::string setXattr(Ino ino, std::string_view name, std::string_view value, int flags);
 std::string removeXattr(Ino ino, std::string_view name);
 std::string setFacl(Ino ino, uint8_t aclType, const AclRule& rule);
-std::string flock(Ino ino, uint64_t owner, char type);                        // 'R', 'W', 'U'
-std::string setLk(Ino ino, uint64_t owner, const LockRange& range);           // type 2 = unlock
+std::string flock(Ino ino, uint64_t owner, char type);               // 'R', 'W', 'U'
+std::string setLk(Ino ino, uint64_t owner, const LockRange& range);  // type 2 = unlock
 std::string newSession(SessionId sid, int64_t expire, std::string_view info);
 std::string cleanSession(SessionId sid);
 std::string delSustained(SessionId sid, Ino ino);
@@ -47,7 +47,7 @@ std::string setQuota(int type, uint64_t key, int64_t maxSpace, int64_t maxInodes
 std::string delQuota(int type, uint64_t key);
 std::string access(Ino ino);
 std::string repairDir(Ino ino);
-std::string incrCounter(std::string_view name, int64_t value);                // what was added
+std::string incrCounter(std::string_view name, int64_t value);  // what was added
 std::string set(std::string_view name, int64_t value);
 std::string initEnableDirStats();
 std::string initEnableUserGroupQuota();

@@ -9,9 +9,7 @@ namespace {
 // Masks are logged with the bit that Go clients use for flags, which differs from the one in requests.
 constexpr uint32_t kFlagsInRequest = 32768, kFlagsInLog = 8192;
 
-uint32_t loggedMask(uint32_t mask) {
-  return mask & kFlagsInRequest ? (mask & ~kFlagsInRequest) | kFlagsInLog : mask;
-}
+uint32_t loggedMask(uint32_t mask) { return mask & kFlagsInRequest ? (mask & ~kFlagsInRequest) | kFlagsInLog : mask; }
 
 char lockLetter(uint32_t type) { return type == 0 ? 'R' : type == 1 ? 'W' : 'U'; }
 
@@ -19,13 +17,14 @@ char lockLetter(uint32_t type) { return type == 0 ? 'R' : type == 1 ? 'W' : 'U';
 
 std::string create(Ino parent, std::string_view name, uint32_t uid, uint32_t gid, FileType type, uint16_t mode, uint16_t umask,
                    std::string_view target, bool parentUpdated, Ino ino) {
-  return fmt::format("CREATE({},{},{},{},{},{},{},{},linux,{}):{}", parent, escapeLog(name), uid, gid, static_cast<int>(type), mode,
-                     umask, escapeLog(target), parentUpdated, ino);
+  return fmt::format("CREATE({},{},{},{},{},{},{},{},linux,{}):{}", parent, escapeLog(name), uid, gid, static_cast<int>(type),
+                     mode, umask, escapeLog(target), parentUpdated, ino);
 }
 std::string unlink(Ino parent, std::string_view name, Ino trash, bool opened, bool parentUpdated, Ino ino) {
   return fmt::format("UNLINK({},{},{},{},{}):{}", parent, escapeLog(name), trash, opened, parentUpdated, ino);
 }
-std::string unlinkBatch(Ino parent, std::span<const std::string> names, Ino trash, bool parentUpdated, std::span<const Ino> inos) {
+std::string unlinkBatch(Ino parent, std::span<const std::string> names, Ino trash, bool parentUpdated,
+                        std::span<const Ino> inos) {
   std::string out = fmt::format("UNLINKBATCH({}", parent);
   for (const auto& n : names) out += "," + escapeLog(n);
   out += fmt::format(",{},{}):{}", trash, parentUpdated, fmt::join(inos, ","));
@@ -34,17 +33,17 @@ std::string unlinkBatch(Ino parent, std::span<const std::string> names, Ino tras
 std::string rmdir(Ino parent, std::string_view name, Ino trash, Ino ino) {
   return fmt::format("RMDIR({},{},{}):{}", parent, escapeLog(name), trash, ino);
 }
-std::string move(Ino srcParent, std::string_view srcName, Ino dstParent, std::string_view dstName, uint32_t flags, Ino target, Ino trash,
-                 Ino ino) {
-  return fmt::format("MOVE({},{},{},{},{},{},{}):{}", srcParent, escapeLog(srcName), dstParent, escapeLog(dstName), flags, target, trash,
-                     ino);
+std::string move(Ino srcParent, std::string_view srcName, Ino dstParent, std::string_view dstName, uint32_t flags, Ino target,
+                 Ino trash, Ino ino) {
+  return fmt::format("MOVE({},{},{},{},{},{},{}):{}", srcParent, escapeLog(srcName), dstParent, escapeLog(dstName), flags, target,
+                     trash, ino);
 }
 std::string link(Ino ino, Ino parent, std::string_view name, bool parentUpdated, uint32_t nlink) {
   return fmt::format("LINK({},{},{},{}):{}", ino, parent, escapeLog(name), parentUpdated, nlink);
 }
 std::string setAttr(Ino ino, uint32_t mask, uint8_t sugidMode, const Attr& a) {
-  return fmt::format("SETATTR({},{},{},{},{},{},{},{},{},{},{},{},{},{})", ino, loggedMask(mask), sugidMode, a.uid, a.gid, a.mode, a.flags,
-                     a.atime.sec, a.mtime.sec, a.atime.nsec, a.mtime.nsec, a.ctime.sec, a.ctime.nsec, a.accessAcl);
+  return fmt::format("SETATTR({},{},{},{},{},{},{},{},{},{},{},{},{},{})", ino, loggedMask(mask), sugidMode, a.uid, a.gid, a.mode,
+                     a.flags, a.atime.sec, a.mtime.sec, a.atime.nsec, a.mtime.nsec, a.ctime.sec, a.ctime.nsec, a.accessAcl);
 }
 std::string write(Ino ino, uint32_t index, const Slice& s, Time mtime, uint32_t recordCount) {
   return fmt::format("WRITE({},{},{},{},{},{},{}):{}", ino, index, s.pos, s.id, s.len, mtime.sec, mtime.nsec, recordCount);
@@ -61,7 +60,9 @@ std::string copyFileRange(Ino src, uint64_t srcOff, Ino dst, uint64_t dstOff, ui
 std::string clone(Ino src, Ino parent, std::string_view name, Ino ino, uint8_t mode, uint16_t umask, bool top) {
   return fmt::format("CLONE({},{},{},{},{},{},{}):{}", src, parent, escapeLog(name), ino, mode, umask, top, ino);
 }
-std::string attach(Ino ino, Ino parent, std::string_view name) { return fmt::format("ATTACH({},{},{})", ino, parent, escapeLog(name)); }
+std::string attach(Ino ino, Ino parent, std::string_view name) {
+  return fmt::format("ATTACH({},{},{})", ino, parent, escapeLog(name));
+}
 std::string cleanup(Ino ino) { return fmt::format("CLEANUP({})", ino); }
 std::string setXattr(Ino ino, std::string_view name, std::string_view value, int flags) {
   return fmt::format("SETXATTR({},{},{},{})", ino, escapeLog(name), escapeLog(value), flags);
@@ -93,7 +94,9 @@ std::string setQuota(int type, uint64_t key, int64_t maxSpace, int64_t maxInodes
 std::string delQuota(int type, uint64_t key) { return fmt::format("DELQUOTA({},{})", type, key); }
 std::string access(Ino ino) { return fmt::format("ACCESS({})", ino); }
 std::string repairDir(Ino ino) { return fmt::format("REPAIRDIR({})", ino); }
-std::string incrCounter(std::string_view name, int64_t value) { return fmt::format("INCR_COUNTER({},{})", escapeLog(name), value); }
+std::string incrCounter(std::string_view name, int64_t value) {
+  return fmt::format("INCR_COUNTER({},{})", escapeLog(name), value);
+}
 std::string set(std::string_view name, int64_t value) { return fmt::format("SET({},{})", escapeLog(name), value); }
 std::string initEnableDirStats() { return "INIT_ENABLE_DIRSTATS()"; }
 std::string initEnableUserGroupQuota() { return "INIT_ENABLE_USERGROUPQUOTA()"; }

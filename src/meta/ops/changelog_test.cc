@@ -9,8 +9,10 @@ namespace {
 
 // The expected texts are what a Go client of this format wrote for the same operations.
 TEST(ChangeLog, namesAndLinks) {
-  EXPECT_EQ(changelog::create(2, "a,b(1)", 0, 0, FileType::regular, 0666, 022, "", false, 3), "CREATE(2,a%2Cb%281%29,0,0,1,438,18,,linux,false):3");
-  EXPECT_EQ(changelog::create(2, "sym", 0, 0, FileType::symlink, 0777, 0, "tgt%", false, 4), "CREATE(2,sym,0,0,3,511,0,tgt%25,linux,false):4");
+  EXPECT_EQ(changelog::create(2, "a,b(1)", 0, 0, FileType::regular, 0666, 022, "", false, 3),
+            "CREATE(2,a%2Cb%281%29,0,0,1,438,18,,linux,false):3");
+  EXPECT_EQ(changelog::create(2, "sym", 0, 0, FileType::symlink, 0777, 0, "tgt%", false, 4),
+            "CREATE(2,sym,0,0,3,511,0,tgt%25,linux,false):4");
   EXPECT_EQ(changelog::unlink(2, "op", kTrashIno + 1, false, false, 7), "UNLINK(2,op,9223372032828243969,false,false):7");
   const std::string names[] = {"f0", "f1", "f2"};
   const Ino inos[] = {10, 11, 12};
@@ -42,7 +44,8 @@ TEST(ChangeLog, locksSessionsAndCounters) {
   EXPECT_EQ(changelog::flock(3, 6474400472199701483, 'U'), "FLOCK(3,6474400472199701483,U)");
   EXPECT_EQ(changelog::setLk(3, 13643030640631163871u, {1, 24561, 5, 14}), "SETLK(3,13643030640631163871,W,5,14,24561)");
   EXPECT_EQ(changelog::setLk(3, 13643030640631163871u, {2, 0, 5, 14}), "SETLK(3,13643030640631163871,U,5,14,0)");
-  EXPECT_EQ(changelog::newSession(1, 1796097073, R"({"IPAddrs":["a","b"]})"), "NEWSESSION(1,1796097073,{%22IPAddrs%22:[%22a%22%2C%22b%22]})");
+  EXPECT_EQ(changelog::newSession(1, 1796097073, R"({"IPAddrs":["a","b"]})"),
+            "NEWSESSION(1,1796097073,{%22IPAddrs%22:[%22a%22%2C%22b%22]})");
   EXPECT_EQ(changelog::incrCounter("nextInode", 1024), "INCR_COUNTER(nextInode,1024)");
   EXPECT_EQ(changelog::set("lastCleanupSessions", 1796097025), "SET(lastCleanupSessions,1796097025)");
   EXPECT_EQ(changelog::dirStat(1, {0, 4096, 1}), "DIRSTAT(1,0,4096,1)");

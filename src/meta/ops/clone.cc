@@ -1,6 +1,6 @@
-// Copies of files and trees that share their slices (docs/formats/metadata.md §10.5). A tree is built detached, without a name, and
-// appears complete when it gets one; what a dead process leaves behind is found through the detached set, or for a single large
-// file through the session that kept it.
+// Copies of files and trees that share their slices (docs/formats/metadata.md §10.5). A tree is built detached, without a name,
+// and appears complete when it gets one; what a dead process leaves behind is found through the detached set, or for a single
+// large file through the session that kept it.
 #include <algorithm>
 
 #include "base/log.h"
@@ -365,8 +365,10 @@ Status CloneTree::fill(Ino src, Ino dst) {
       Item item = std::move(top.dirs.back());
       top.dirs.pop_back();
       if (stack.size() > kMaxDepth) return Status(Code::io, "directories are nested too deeply");
-      if (auto s = makeDir(item, top.dst, false); s.is(Code::notFound)) continue;  // removed since it was listed
-      else TRY(s);
+      if (auto s = makeDir(item, top.dst, false); s.is(Code::notFound))
+        continue;  // removed since it was listed
+      else
+        TRY(s);
       space_ += 4096;
       inodes_ += 1;
       TRY(step(1));
@@ -452,8 +454,8 @@ Status MetaImpl::removeDetached(Ino ino) {
   return {};
 }
 
-Status MetaImpl::clone(const Context& ctx, Ino src, Ino dstParent, std::string_view dstName, uint8_t mode, uint16_t umask, int /*threads*/,
-                       const Progress& progress) {
+Status MetaImpl::clone(const Context& ctx, Ino src, Ino dstParent, std::string_view dstName, uint8_t mode, uint16_t umask,
+                       int /*threads*/, const Progress& progress) {
   src = real(src);
   dstParent = real(dstParent);
   TRY(checkNewName(dstParent, dstName));
@@ -473,7 +475,9 @@ Status MetaImpl::clone(const Context& ctx, Ino src, Ino dstParent, std::string_v
   // Refused early when the whole cannot fit; each transaction checks again for what it adds.
   TRY_ASSIGN(const auto sum, summary(ctx, src, true, false, {}));
   tree.expect(sum.files + sum.dirs);
-  const auto fits = [](int64_t used, uint64_t more, int64_t most) { return most <= 0 || used + static_cast<int64_t>(more) <= most; };
+  const auto fits = [](int64_t used, uint64_t more, int64_t most) {
+    return most <= 0 || used + static_cast<int64_t>(more) <= most;
+  };
   const auto volume = formatNow();
   if (!fits(quotas_.usedSpace(), sum.size, static_cast<int64_t>(volume->capacity)) ||
       !fits(quotas_.usedInodes(), sum.files + sum.dirs, static_cast<int64_t>(volume->inodes)))

@@ -60,13 +60,14 @@ Status MetaImpl::compactChunk(Ino ino, uint32_t index) {
         unused.clear();
         TRY_ASSIGN(auto stored, tx.find<SliceList>(key::chunk(ino, index)));
         if (!stored || stored->size() < origin.size() || !std::equal(origin.begin(), origin.end(), stored->begin())) {
-          // Deleted, or compacted by somebody else. The new slice is registered as unused, so that cleaners find it if this process
-          // dies before it has removed the objects.
+          // Deleted, or compacted by somebody else. The new slice is registered as unused, so that cleaners find it if this
+          // process dies before it has removed the objects.
           lost = true;
           tx.insert(ref, int64_t{0});
           return {};
         }
-        const auto from = stored->begin() + static_cast<long>(plan.skipped), to = stored->begin() + static_cast<long>(origin.size());
+        const auto from = stored->begin() + static_cast<long>(plan.skipped),
+                   to = stored->begin() + static_cast<long>(origin.size());
         DelayedList old;
         for (auto r = from; r != to; ++r)
           if (r->id != 0) old.push_back({r->id, r->size});

@@ -15,7 +15,8 @@ bool isDirectory(FileType t) { return t == FileType::directory; }
 
 class Checker {
  public:
-  Checker(MetaImpl& meta, const FsckOptions& options, const Progress& progress) : meta_(meta), options_(options), progress_(progress) {}
+  Checker(MetaImpl& meta, const FsckOptions& options, const Progress& progress)
+      : meta_(meta), options_(options), progress_(progress) {}
 
   Result<FsckReport> run();
 
@@ -246,8 +247,8 @@ Status Checker::checkDir(const Node& n, std::vector<Node>* below) {
   // A missing record is legal; it is made when statistics are to be brought in order.
   if (meta_.formatNow()->dirStats && n.ino != kTrashIno && (stored ? *stored != counted : options_.syncDirStat)) {
     if (stored)
-      problem(fmt::format("statistics of {} (inode {}): length {} space {} inodes {}, counted {} {} {}", n.path, n.ino, stored->length,
-                          stored->space, stored->inodes, counted.length, counted.space, counted.inodes));
+      problem(fmt::format("statistics of {} (inode {}): length {} space {} inodes {}, counted {} {} {}", n.path, n.ino,
+                          stored->length, stored->space, stored->inodes, counted.length, counted.space, counted.inodes));
     if (options_.repair || options_.syncDirStat) {
       TRY(meta_.txn(
           "fsck",
@@ -326,6 +327,8 @@ Result<FsckReport> Checker::run() {
 
 }  // namespace
 
-Result<FsckReport> MetaImpl::fsck(const FsckOptions& options, const Progress& progress) { return Checker(*this, options, progress).run(); }
+Result<FsckReport> MetaImpl::fsck(const FsckOptions& options, const Progress& progress) {
+  return Checker(*this, options, progress).run();
+}
 
 }  // namespace aquifer::meta

@@ -9,10 +9,13 @@ namespace {
 class FsckTest : public MetaTest {
  protected:
   void damage(const std::function<void(MetaTxn&)>& change) {
-    AQ_ASSERT_OK(::aquifer::meta::withTxn(meta_->store(), {}, [&](MetaTxn& tx) -> Status {
-      change(tx);
-      return {};
-    }, {}, [](MetaTxn&) -> Result<bool> { return false; }));
+    AQ_ASSERT_OK(::aquifer::meta::withTxn(
+        meta_->store(), {},
+        [&](MetaTxn& tx) -> Status {
+          change(tx);
+          return {};
+        },
+        {}, [](MetaTxn&) -> Result<bool> { return false; }));
   }
   FsckReport check(bool repair, const std::string& path = "/", bool recursive = true) {
     auto r = meta_->fsck({.path = path, .repair = repair, .recursive = recursive, .syncDirStat = repair && recursive}, {});
@@ -62,8 +65,8 @@ TEST_P(FsckTest, linkCountsAndParents) {
     a.nlink = 5;
     tx.put(key::node(g), a);
   });
-  EXPECT_EQ(check(false).broken, 4u);  // the file with two names is met twice
-  EXPECT_EQ(check(true).repaired, 3u); // and mended at the first time
+  EXPECT_EQ(check(false).broken, 4u);   // the file with two names is met twice
+  EXPECT_EQ(check(true).repaired, 3u);  // and mended at the first time
   EXPECT_EQ(check(false).broken, 0u);
   EXPECT_EQ(attrOf(d).nlink, 3u);
   EXPECT_EQ(attrOf(g).nlink, 2u);

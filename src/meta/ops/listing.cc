@@ -1,5 +1,5 @@
-// Walks over records of one kind for tools: sessions, slices, deleted files. Pages keep memory and transactions small; what changes
-// between two pages may or may not be seen.
+// Walks over records of one kind for tools: sessions, slices, deleted files. Pages keep memory and transactions small; what
+// changes between two pages may or may not be seen.
 #include "meta/ops/meta_impl.h"
 
 namespace aquifer::meta {

@@ -7,7 +7,8 @@ namespace aquifer::meta {
 
 bool overlaps(const LockRange& a, const LockRange& b) { return a.start <= b.end && b.start <= a.end; }
 
-std::vector<LockConflict> allConflicts(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner, const LockRange& want) {
+std::vector<LockConflict> allConflicts(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner,
+                                       const LockRange& want) {
   std::vector<LockConflict> out;
   for (const auto& e : table) {
     if (e.sid == sid && e.owner == owner) continue;
@@ -20,7 +21,8 @@ std::vector<LockConflict> allConflicts(const std::vector<PlockEntry>& table, Ses
   return out;
 }
 
-std::optional<LockConflict> findConflict(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner, const LockRange& want) {
+std::optional<LockConflict> findConflict(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner,
+                                         const LockRange& want) {
   auto all = allConflicts(table, sid, owner, want);
   if (all.empty()) return {};
   return all.front();

@@ -19,12 +19,14 @@ struct LockConflict {
   uint64_t owner = 0;
   LockRange range;
 };
-std::optional<LockConflict> findConflict(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner, const LockRange& want);
+std::optional<LockConflict> findConflict(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner,
+                                         const LockRange& want);
 // All other owners in the way.
-std::vector<LockConflict> allConflicts(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner, const LockRange& want);
+std::vector<LockConflict> allConflicts(const std::vector<PlockEntry>& table, SessionId sid, uint64_t owner,
+                                       const LockRange& want);
 
-// `own` with [change.start, change.end] set to change.type (unlock removes): sorted, without overlaps, touching neighbours of equal
-// type and pid joined. `own` may come from anywhere: it need not be sorted.
+// `own` with [change.start, change.end] set to change.type (unlock removes): sorted, without overlaps, touching neighbours of
+// equal type and pid joined. `own` may come from anywhere: it need not be sorted.
 std::vector<LockRange> applyRange(const std::vector<LockRange>& own, const LockRange& change);
 
 }  // namespace aquifer::meta

@@ -25,9 +25,9 @@ TEST(LockRanges, splitAndMerge) {
 
 TEST(LockRanges, conflicts) {
   const std::vector<PlockEntry> table{{1, 10, {{0, 5, 0, 9}}}, {2, 10, {{0, 6, 5, 14}, {1, 6, 20, 29}}}};
-  EXPECT_FALSE(findConflict(table, 3, 1, {0, 0, 0, 19}));           // readers among themselves
+  EXPECT_FALSE(findConflict(table, 3, 1, {0, 0, 0, 19}));  // readers among themselves
   EXPECT_EQ(findConflict(table, 3, 1, {1, 0, 9, 9})->sid, 1u);
-  EXPECT_EQ(findConflict(table, 1, 10, {1, 0, 5, 5})->sid, 2u);     // own ranges are no obstacle; owner numbers repeat over sessions
+  EXPECT_EQ(findConflict(table, 1, 10, {1, 0, 5, 5})->sid, 2u);  // own ranges are no obstacle; owner numbers repeat over sessions
   EXPECT_EQ(findConflict(table, 3, 1, {0, 0, 29, 40})->range, (LockRange{1, 6, 20, 29}));
   EXPECT_EQ(allConflicts(table, 3, 1, {1, 0, 0, kEnd}).size(), 2u);
   EXPECT_FALSE(findConflict(table, 3, 1, {1, 0, 15, 19}));

@@ -1,8 +1,8 @@
 // Who of this process waits for which POSIX lock: wakes waiters early, and finds deadlocks. Thread-safe.
 //
-// A waiter is an owner that cannot have its range. It is stuck for good if the owners in its way wait, directly or over others, for
-// a range that it holds itself. The edges between waiters are not kept here, since locks change under polling: candidates() gives
-// the waiters, and the caller looks at the stored locks of one instant to see who is in whose way.
+// A waiter is an owner that cannot have its range. It is stuck for good if the owners in its way wait, directly or over others,
+// for a range that it holds itself. The edges between waiters are not kept here, since locks change under polling: candidates()
+// gives the waiters, and the caller looks at the stored locks of one instant to see who is in whose way.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +28,8 @@ class LockWaits {
 
   uint64_t arrive(Ino ino, uint64_t owner, const LockRange& want);
   void leave(uint64_t number);
-  // All waiters, oldest first; none when fewer than two wait (no cycle), or more than kMost (the answer would cost more than it helps).
+  // All waiters, oldest first; none when fewer than two wait (no cycle), or more than kMost (the answer would cost more than it
+  // helps).
   std::vector<Waiter> candidates() const;
 
   // A lock of this process went away.

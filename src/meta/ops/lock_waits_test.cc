@@ -11,7 +11,8 @@ namespace {
 using Waiters = std::vector<LockWaits::Waiter>;
 
 bool closes(const Waiters& waiters, const std::vector<std::vector<size_t>>& edges, uint64_t me) {
-  return *closesCycle(waiters, [&](size_t i) -> Result<std::vector<size_t>> { return edges[i]; }, me);
+  return *closesCycle(
+      waiters, [&](size_t i) -> Result<std::vector<size_t>> { return edges[i]; }, me);
 }
 
 TEST(LockWaits, onlyTheNewestOfACycleFails) {

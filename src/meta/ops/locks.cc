@@ -25,14 +25,17 @@ bool flockConflict(const FlockTable& table, SessionId sid, uint64_t owner, LockT
 
 template <class Table>
 void putTable(MetaTxn& tx, const Key& key, Table table) {
-  if (table.empty()) tx.erase(key);
-  else tx.put(key, std::move(table));
+  if (table.empty())
+    tx.erase(key);
+  else
+    tx.put(key, std::move(table));
 }
 
 }  // namespace
 
 // Calls attempt() until it gives something else than wouldBlock. stuck() is asked now and then and ends the wait with deadlock.
-Status MetaImpl::waitForLock(const Context& ctx, const std::function<Status()>& attempt, const std::function<Result<bool>()>& stuck) {
+Status MetaImpl::waitForLock(const Context& ctx, const std::function<Status()>& attempt,
+                             const std::function<Result<bool>()>& stuck) {
   int64_t pollMs = kFirstPollMs, checked = 0;
   for (;;) {
     // Read before the attempt: a commit between the two must not look like "nothing has changed".
@@ -82,8 +85,10 @@ Status MetaImpl::flock(const Context& ctx, Ino ino, uint64_t owner, LockType typ
             TRY(tx.node(ino, kFieldType));
             if (flockConflict(table, me, owner, type)) return Code::wouldBlock;
             const auto own = std::find_if(table.begin(), table.end(), mine);
-            if (own != table.end()) own->type = flockLetter(type);
-            else table.push_back({me, owner, flockLetter(type)});
+            if (own != table.end())
+              own->type = flockLetter(type);
+            else
+              table.push_back({me, owner, flockLetter(type)});
           }
           putTable(tx, key, std::move(table));
           if (logging()) log(tx, changelog::flock(ino, owner, flockLetter(type)));
@@ -161,8 +166,8 @@ Status MetaImpl::setlk(const Context& ctx, Ino ino, uint64_t owner, const LockRa
   return s;
 }
 
-// Who waits for whom is decided by the stored locks of one instant, so that locks which have been given up meanwhile cannot make a
-// cycle. Waiters of other mounts are not stored anywhere and are not seen.
+// Who waits for whom is decided by the stored locks of one instant, so that locks which have been given up meanwhile cannot make
+// a cycle. Waiters of other mounts are not stored anywhere and are not seen.
 Result<bool> MetaImpl::deadlocked(uint64_t waiter) {
   const auto waiters = lockWaits_.candidates();
   if (waiters.empty()) return false;

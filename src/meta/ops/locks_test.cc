@@ -13,7 +13,9 @@ constexpr uint64_t kEnd = ~0ull;
 class LocksTest : public MetaTest {
  protected:
   Status flock(Ino ino, uint64_t owner, LockType type) { return meta_->flock(root, ino, owner, type, false); }
-  Status setlk(Ino ino, uint64_t owner, LockRange range, bool block = false) { return meta_->setlk(root, ino, owner, range, block); }
+  Status setlk(Ino ino, uint64_t owner, LockRange range, bool block = false) {
+    return meta_->setlk(root, ino, owner, range, block);
+  }
 };
 
 TEST_P(LocksTest, flockConflicts) {
@@ -30,7 +32,7 @@ TEST_P(LocksTest, flockConflicts) {
   AQ_EXPECT_OK(flock(f, 7, LockType::unlock));  // nothing held: fine
   EXPECT_EQ(meta_->locks(f)->first.size(), 2u);
   EXPECT_TRUE(flock(9999, 1, LockType::read).is(Code::notFound));
-  AQ_EXPECT_OK(other->closeSession());          // its lock goes with its session
+  AQ_EXPECT_OK(other->closeSession());  // its lock goes with its session
   EXPECT_EQ(meta_->locks(f)->first, (FlockTable{{meta_->sid(), 1, 'R'}}));
   AQ_EXPECT_OK(flock(f, 1, LockType::unlock));
   EXPECT_EQ(count(Kind::flock), 0u);
@@ -66,7 +68,7 @@ TEST_P(LocksTest, waitsUntilTheOtherLetsGo) {
     AQ_EXPECT_OK(setlk(f, 2, {1, 2, 5, 5}, true));
     ++got;
   });
-  std::thread local([&] {   // released by this one
+  std::thread local([&] {  // released by this one
     AQ_EXPECT_OK(setlk(f, 6, {0, 2, 25, 25}, true));
     ++got;
   });
@@ -102,8 +104,10 @@ TEST_P(LocksTest, aCycleOfThreeFailsOneOfThem) {
     threads.emplace_back([&, i] {
       const uint64_t next = (i + 1) % 3;
       const auto s = setlk(f, i + 1, {1, 1, next * 10, next * 10}, true);
-      if (s.is(Code::deadlock)) ++dead;
-      else if (s) ++granted;
+      if (s.is(Code::deadlock))
+        ++dead;
+      else if (s)
+        ++granted;
       AQ_EXPECT_OK(setlk(f, i + 1, {2, 0, 0, kEnd}));
     });
   for (auto& t : threads) t.join();

@@ -46,8 +46,8 @@ Result<std::optional<Quota>> MetaImpl::getQuota(const QuotaKey& q) {
   return out;
 }
 
-// Space and inodes in use as they are now. Directory: everything below it. Owner: all nodes, in the trash and without a name too, since
-// these are charged until they go.
+// Space and inodes in use as they are now. Directory: everything below it. Owner: all nodes, in the trash and without a name too,
+// since these are charged until they go.
 Result<std::pair<int64_t, int64_t>> MetaImpl::countUsage(const QuotaKey& q, bool strict) {
   if (q.kind == Kind::dirQuota) {
     TRY_ASSIGN(const auto sum, summary(Context::root(), q.id, true, strict, {}));
@@ -141,8 +141,10 @@ Status MetaImpl::deleteQuota(const QuotaKey& q) {
         return {};
       },
       [](MetaTxn&) -> Result<bool> { return false; }));
-  if (left) quotas_.set(q, *left);
-  else quotas_.erase(q);
+  if (left)
+    quotas_.set(q, *left);
+  else
+    quotas_.erase(q);
   return {};
 }
 

@@ -16,10 +16,13 @@ class QuotaAdminTest : public MetaTest {
   }
   // What another client would leave behind by crashing between two of its writes.
   void damage(const QuotaKey& key, Quota quota) {
-    AQ_ASSERT_OK(::aquifer::meta::withTxn(meta_->store(), {}, [&](MetaTxn& tx) -> Status {
-      tx.put({key.kind, key.id, 0, {}}, quota);
-      return {};
-    }, {}, [](MetaTxn&) -> Result<bool> { return false; }));
+    AQ_ASSERT_OK(::aquifer::meta::withTxn(
+        meta_->store(), {},
+        [&](MetaTxn& tx) -> Status {
+          tx.put({key.kind, key.id, 0, {}}, quota);
+          return {};
+        },
+        {}, [](MetaTxn&) -> Result<bool> { return false; }));
   }
 };
 
@@ -85,7 +88,8 @@ TEST_P(QuotaAdminTest, differencesAreFoundAndRepaired) {
   EXPECT_EQ(stored(dirKey(d)), (Quota{1 << 20, 100, 8192, 1}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, QuotaAdminTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, QuotaAdminTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite),
+                         backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

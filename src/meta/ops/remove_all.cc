@@ -14,11 +14,11 @@ constexpr size_t kMaxDepth = 100'000;
 
 struct Frame {
   Ino ino = 0, parent = 0;
-  std::string name;                       // in parent
-  std::string after;                      // listed up to here
+  std::string name;   // in parent
+  std::string after;  // listed up to here
   bool listed = false;
   int passes = 0;
-  std::vector<std::string> files;         // of the current page, still there
+  std::vector<std::string> files;  // of the current page, still there
   std::vector<std::pair<std::string, Ino>> dirs;
 };
 
@@ -63,13 +63,17 @@ class Remover {
       TRY_ASSIGN(page, tx.listDir(f.ino, f.after, kPage, false));
       return {};
     });
-    if (s.is(Code::notFound)) page.clear();  // somebody else was faster
-    else TRY(s);
+    if (s.is(Code::notFound))
+      page.clear();  // somebody else was faster
+    else
+      TRY(s);
     f.listed = page.size() < kPage;
     if (!page.empty()) f.after = page.back().name;
     for (auto& e : page) {
-      if (e.dentry.type == FileType::directory) f.dirs.emplace_back(std::move(e.name), e.dentry.ino);
-      else f.files.push_back(std::move(e.name));
+      if (e.dentry.type == FileType::directory)
+        f.dirs.emplace_back(std::move(e.name), e.dentry.ino);
+      else
+        f.files.push_back(std::move(e.name));
     }
     return {};
   }
@@ -132,8 +136,8 @@ class Remover {
     return step(removals.size());
   }
 
-  // Was this removal committed? Each kind is told by what only it leaves behind: taking the removal by somebody else for ours could
-  // delete the data of a file that still has a name.
+  // Was this removal committed? Each kind is told by what only it leaves behind: taking the removal by somebody else for ours
+  // could delete the data of a file that still has a name.
   Result<bool> happened(MetaTxn& tx, Ino dir, const Removal& r) {
     TRY_ASSIGN(const auto node, tx.find<Attr>(key::node(r.ino)));
     if (r.gone || !node) return !node;

@@ -12,8 +12,10 @@ constexpr size_t kPage = 1000;
 constexpr const char* kRest = "...";
 
 void addNode(Summary& sum, const Attr& attr) {
-  if (attr.isDir()) ++sum.dirs;
-  else ++sum.files;
+  if (attr.isDir())
+    ++sum.dirs;
+  else
+    ++sum.files;
   sum.size += static_cast<uint64_t>(spaceOf(attr));
   if (attr.isRegular()) sum.length += attr.length;
 }
@@ -144,8 +146,10 @@ class Tree {
     absorb(node, folded);
     fold(kept, topN_, prefix);
     if (anyFolded) {
-      if (kept.size() > topN_) absorb(kept.back(), folded);
-      else kept.push_back(folded);
+      if (kept.size() > topN_)
+        absorb(kept.back(), folded);
+      else
+        kept.push_back(folded);
     }
     node.children = std::move(kept);
     return tick(node.files + node.dirs, node.size);
@@ -163,7 +167,9 @@ class Tree {
     node.dirs += sum.dirs;
     return tick(node.files + node.dirs, node.size);
   }
-  Status tick(uint64_t nodes, uint64_t size) { return !progress_ || progress_(nodes, size) ? Status() : Status(Code::interrupted); }
+  Status tick(uint64_t nodes, uint64_t size) {
+    return !progress_ || progress_(nodes, size) ? Status() : Status(Code::interrupted);
+  }
 
   MetaImpl& meta_;
   const size_t topN_;

@@ -83,7 +83,8 @@ TEST_P(TreesTest, removalStopsAtWhatIsForbidden) {
   EXPECT_EQ(inoOf(inoOf(d, "sub"), "g"), g);
   EXPECT_TRUE(meta_->removeAll(user(5), 1, "d", false, 1, {}).is(Code::accessDenied));
   bool first = true;
-  EXPECT_TRUE(meta_->removeAll(root, 1, "d", false, 1, [&](uint64_t, uint64_t) { return std::exchange(first, false); }).is(Code::notPermitted) ||
+  EXPECT_TRUE(meta_->removeAll(root, 1, "d", false, 1, [&](uint64_t, uint64_t) { return std::exchange(first, false); })
+                  .is(Code::notPermitted) ||
               !first);
 }
 
