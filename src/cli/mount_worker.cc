@@ -244,8 +244,9 @@ void Worker::openSession() {
 
 void Worker::beatLoop() {
   setThreadName("heartbeat");
-  while (!ended_) {
+  for (uint64_t n = 1; !ended_; ++n) {
     if (state_) state_->beat();
+    if (n % 40 == 0) server_->interruptOld();
     sleepMs(250);
   }
 }

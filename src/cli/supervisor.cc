@@ -201,6 +201,7 @@ void Supervisor::workerEnded(int status) {
   // A worker that never served, or that dies by its own fault again and again, is not worth more attempts. One that was killed from
   // outside after it served is.
   const bool fault = !workerReady_ || (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !killed_);
+  state_->setCrashed(WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
   if (fault) failures_.push_back(workerStarted_);
   if (failures_.size() > 3) failures_.pop_front();
   LOG_WARN("mount process {}, starting another{}", how, listener_.session().fd >= 0 ? " over the same session" : "");

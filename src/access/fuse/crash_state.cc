@@ -17,7 +17,7 @@ thread_local JournalEntry* current = nullptr;
 
 void clear(JournalEntry& e) {
   e.identity.store(0, std::memory_order_release);
-  e.op.store(0), e.flags.store(0), e.ino.store(0), e.fh.store(0);
+  e.op.store(0), e.flags.store(0), e.ino.store(0), e.fh.store(0), e.active.store(0), e.deaths.store(0);
 }
 
 }  // namespace
@@ -31,6 +31,7 @@ struct CrashState::Layout {
   uint64_t magic, size;
   std::atomic<uint64_t> beats, session, nextHandle;
   std::atomic<uint32_t> handleTop, dirtyTop;  // records from here on were never used
+  std::atomic<uint32_t> crashed;              // see setCrashed
   std::atomic<uint32_t> dirtyOverflow;        // an inode did not fit: every writable handle counts as having lost bytes
   JournalEntry notes[kThreadNotes];
   JournalEntry orphans[kOrphans];
@@ -102,10 +103,15 @@ Survivors CrashState::recover() {
 
   // Orphans of an earlier death stay until their request was answered, at most kOrphans of them.
   orphanAt_.clear();
-  for (auto& o : m_->orphans)
-    if (o.identity.load()) orphanAt_[o.identity.load()] = &o;
+  const uint32_t crash = m_->crashed.exchange(0) != 0;
+  for (auto& o : m_->orphans) {
+    if (o.identity.load() == 0) continue;
+    if (o.active.exchange(0)) o.deaths.fetch_add(crash);
+    orphanAt_[o.identity.load()] = &o;
+  }
   for (auto& n : m_->notes) {
     if (n.identity.load(std::memory_order_acquire) == 0) continue;
+    n.deaths.store(crash);
     indexOrphan(n);
     clear(n);
   }
@@ -134,6 +140,7 @@ void CrashState::indexOrphan(JournalEntry& from) {
   if (to.identity.load()) orphanAt_.erase(to.identity.load());
   clear(to);
   to.op.store(from.op.load()), to.flags.store(from.flags.load()), to.ino.store(from.ino.load()), to.fh.store(from.fh.load());
+  to.deaths.store(from.deaths.load());
   to.identity.store(from.identity.load(), std::memory_order_release);
   orphanAt_[to.identity.load()] = &to;
 }
@@ -231,6 +238,7 @@ void CrashState::reserveHandles(vfs::Handle next) {
   if (next > m_->nextHandle.load()) m_->nextHandle.store(next);
 }
 
+void CrashState::setCrashed(bool crashed) { m_->crashed.store(crashed); }
 void CrashState::beat() { m_->beats.fetch_add(1, std::memory_order_relaxed); }
 uint64_t CrashState::beats() const { return m_->beats.load(std::memory_order_relaxed); }
 void CrashState::setSession(uint64_t sid) { m_->session.store(sid); }

@@ -58,6 +58,8 @@ class CrashState : public vfs::OpenRecorder {
   void dirty(vfs::Ino ino, bool isDirty) override;
 
   void reserveHandles(vfs::Handle next);  // numbers below are taken
+  // Said by the supervisor before it starts a successor: the last worker died by its own fault, and what it was working on is suspect.
+  void setCrashed(bool crashed);
   void beat();
   uint64_t beats() const;
   void setSession(uint64_t sid);

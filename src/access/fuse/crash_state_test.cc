@@ -110,6 +110,26 @@ TEST_F(CrashStateTest, NotesBecomeOrphansUntilTheyAreAnswered) {
   EXPECT_NE(again->findOrphan(1236), nullptr);
 }
 
+TEST_F(CrashStateTest, CrashesAreCountedForWhatWasBeingWorkedOn) {
+  auto first = map();
+  first->note(0).identity = 50, first->note(1).identity = 52;
+  first->setCrashed(true);
+  auto second = map();
+  second->recover();
+  ASSERT_NE(second->findOrphan(50), nullptr);
+  EXPECT_EQ(second->findOrphan(50)->deaths.load(), 1u);
+  second->findOrphan(50)->active = 1;  // came back, and the process crashed again
+  second->setCrashed(true);
+  auto third = map();
+  third->recover();
+  EXPECT_EQ(third->findOrphan(50)->deaths.load(), 2u);
+  EXPECT_EQ(third->findOrphan(52)->deaths.load(), 1u);
+  third->findOrphan(50)->active = 1;   // killed from outside this time
+  auto fourth = map();
+  fourth->recover();
+  EXPECT_EQ(fourth->findOrphan(50)->deaths.load(), 2u);
+}
+
 TEST_F(CrashStateTest, ForeignMemoryIsRefused) {
   ASSERT_EQ(ftruncate(fd_, 4096), 0);
   EXPECT_FALSE(CrashState::map(fd_).isOk());

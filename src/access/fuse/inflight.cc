@@ -64,12 +64,16 @@ void Inflight::interrupt(uint64_t unique) {
   mark(unique, now);  // it may have begun in between, before it could see the note
 }
 
-size_t Inflight::interruptAll(int64_t ageNanos) {
+size_t Inflight::interruptAll() { return interruptWhere(0, true); }
+size_t Inflight::interruptOlder(int64_t ageNanos) { return interruptWhere(ageNanos, false); }
+
+size_t Inflight::interruptWhere(int64_t ageNanos, bool patientToo) {
   const int64_t now = monotonicNanos();
   size_t n = 0;
   for (auto& slot : slots_) {
     if (slot.unique.load(std::memory_order_acquire) == 0) continue;
-    if (now - slot.startedAt.load(std::memory_order_relaxed) < ageNanos) continue;
+    if (slot.patient.load() && !patientToo) continue;
+    if (ageNanos > 0 && now - slot.startedAt.load(std::memory_order_relaxed) < ageNanos) continue;
     slot.startedAt.store(now - 2 * kPatienceNanos, std::memory_order_relaxed);  // so that interruptedLate is true at once
     slot.interruptedAt.store(now, std::memory_order_relaxed);
     ++n;

@@ -14,6 +14,7 @@ struct InflightSlot {
   std::atomic<uint64_t> unique{0};       // 0: free
   std::atomic<int64_t> interruptedAt{0}; // monotonic ns, 0: not
   std::atomic<int64_t> startedAt{0};
+  std::atomic<bool> patient{false};      // waits for a lock: however long it takes
 
   // Waits that were asked to stop do so at once; data and metadata only after a second, since languages that signal their own
   // threads all the time would otherwise see EINTR from calls that are about to succeed.
@@ -29,13 +30,13 @@ class Inflight {
   void begin(InflightSlot* slot, uint64_t unique, int64_t now);
   void end(InflightSlot* slot) { slot->unique.store(0, std::memory_order_release); }
   void interrupt(uint64_t unique);
-  // All of them, or those older than `ageNanos`; for quiescing.
-  size_t interruptAll(int64_t ageNanos);
-  size_t indexOf(const InflightSlot* slot) const { return static_cast<size_t>(slot - slots_.data()); }
+  size_t interruptAll();                          // for quiescing
+  size_t interruptOlder(int64_t ageNanos);        // but for those that wait for a lock
   size_t busy() const;                   // how many are being worked on
 
  private:
   bool mark(uint64_t unique, int64_t now);
+  size_t interruptWhere(int64_t ageNanos, bool patientToo);
   std::vector<InflightSlot> slots_;
   std::mutex mu_;                        // of what is below
   std::vector<InflightSlot*> free_;

@@ -30,6 +30,7 @@ bool LockWaiters::wait(int fd, std::span<const std::byte> message, InflightSlot*
     return false;
   }
   ++waiting_;
+  slot->patient.store(true);
   // From here on an INTERRUPT finds the new slot; one that had found the old one is carried over.
   inflight_.begin(slot, head.unique, monotonicNanos());
   if (from && from->interruptedNow()) slot->interruptedAt.store(monotonicNanos());
@@ -64,6 +65,7 @@ bool LockWaiters::attempt(Waiter& w, bool mayWait, Reply& reply) {
 
 void LockWaiters::finish(Waiter& w) {
   inflight_.end(w.slot);
+  w.slot->patient.store(false);
   inflight_.release(w.slot);
   std::lock_guard lock(mu_);
   --waiting_;
@@ -113,7 +115,7 @@ void LockWaiters::stop() {
   stopping_ = true;
   while (threads_ > 0 || pollRunning_) {
     lock.unlock();
-    inflight_.interruptAll(0);
+    inflight_.interruptAll();
     lock.lock();
     changed_.wait_for(lock, kPollEvery);
   }

@@ -99,6 +99,18 @@ TEST(Inflight, AnInterruptThatOvertakesItsRequestIsKept) {
   EXPECT_NE(f.claim(), nullptr);
 }
 
+TEST(Inflight, OldRequestsAreInterruptedButNotWaitsForLocks) {
+  Inflight f(3);
+  auto *old = f.claim(), *lock = f.claim(), *young = f.claim();
+  f.begin(old, 2, 0), f.begin(lock, 4, 0), f.begin(young, 6, INT64_MAX / 2);
+  lock->patient = true;
+  EXPECT_EQ(f.interruptOlder(1), 1u);
+  EXPECT_TRUE(old->interruptedLate());
+  EXPECT_FALSE(lock->interruptedNow());
+  EXPECT_FALSE(young->interruptedNow());
+  EXPECT_EQ(f.interruptAll(), 3u);
+}
+
 TEST(Inflight, DataWaitsASecondBeforeItListens) {
   Inflight f(1);
   auto* a = f.claim();

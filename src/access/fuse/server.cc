@@ -30,6 +30,8 @@ namespace {
 constexpr size_t kMaxThreads = 512;                       // that serve requests; those that wait for locks come on top
 constexpr size_t kRequestBytes = (1 << 20) + (64 << 10);  // the largest WRITE, with room for its header
 constexpr size_t kReplyBytes = (1 << 20) + 4096;
+constexpr uint32_t kDeadlyAfter = 3;                      // crashes while a request was worked on, until it is refused
+constexpr int64_t kLongestRequestNanos = 900'000'000'000;
 constexpr int64_t kInterruptAfterNanos = 3'000'000'000, kGiveUpNanos = 10'000'000'000;  // of stop()
 
 // Wakes a thread out of read(2); the handler does nothing.
@@ -38,16 +40,6 @@ void installWakeSignal() {
   struct sigaction sa {};
   sa.sa_handler = [](int) {};
   sigaction(wakeSignal(), &sa, nullptr);  // without SA_RESTART
-}
-
-bool journaled(Op op) {
-  switch (op) {
-    case Op::mknod: case Op::mkdir: case Op::symlink: case Op::create: case Op::tmpfile: case Op::link: case Op::unlink: case Op::rmdir:
-    case Op::rename: case Op::rename2: case Op::open: case Op::opendir: case Op::setxattr: case Op::removexattr:
-      return true;
-    default:
-      return false;
-  }
 }
 
 class ServerImpl : public Server {
@@ -71,6 +63,7 @@ class ServerImpl : public Server {
   const std::string& initRequest() const override { return init_; }
   Status serve() override;
   void stop() override;
+  void interruptOld() override { inflight_.interruptOlder(kLongestRequestNanos); }
   vfs::Notifier& notifier() override { return notifier_; }
   std::string modeText() const override {
     return clones_.empty() ? "dev-fuse" : "dev-fuse, " + std::to_string(clones_.size()) + " cloned descriptors";
@@ -79,13 +72,14 @@ class ServerImpl : public Server {
  private:
   struct Thread {
     pthread_t handle{};
+    size_t note = 0;  // its place among the notes
     std::atomic<bool> reading{false};
   };
   Status attachState();
   void attachClones();
   bool spawn();
   void threadLoop(Thread& self, int fd);
-  bool serveOne(int fd, std::span<const std::byte> message, Reply& reply, InflightSlot* slot);
+  void serveOne(int fd, std::span<const std::byte> message, Reply& reply, InflightSlot* slot, JournalEntry& own);
   bool surplus();
 
   const int fd_;
@@ -102,7 +96,8 @@ class ServerImpl : public Server {
   std::mutex mu_;  // of threads_, nextFd_, failure_
   std::condition_variable changed_;
   std::list<Thread> threads_;
-  size_t nextFd_ = 0;
+  size_t nextFd_ = 0, usedNotes_ = 0;
+  std::vector<size_t> freeNotes_;
   Status failure_;
   std::atomic<int> idle_{0};
   std::atomic<size_t> running_{0};
@@ -197,6 +192,9 @@ bool ServerImpl::spawn() {
   if (stopping_ || threads_.size() >= kMaxThreads) return false;
   const int fd = clones_.empty() ? fd_ : clones_[nextFd_++ % clones_.size()];
   Thread& self = threads_.emplace_back();
+  if (freeNotes_.empty()) freeNotes_.push_back(usedNotes_++);
+  self.note = freeNotes_.back();
+  freeNotes_.pop_back();
   idle_.fetch_add(1);
   running_.fetch_add(1);
   try {
@@ -206,6 +204,7 @@ bool ServerImpl::spawn() {
   } catch (const std::system_error&) {  // no more threads to be had: the others go on
     idle_.fetch_sub(1);
     running_.fetch_sub(1);
+    freeNotes_.push_back(self.note);
     threads_.pop_back();
     return false;
   }
@@ -247,7 +246,7 @@ void ServerImpl::threadLoop(Thread& self, int fd) {
       }
       // Whoever takes the last free thread's place sees to it that somebody listens.
       if (idle_.fetch_sub(1, std::memory_order_relaxed) == 1) spawn();
-      serveOne(fd, std::span<const std::byte>(buffer.bytes()).first(n), reply, slot);
+      serveOne(fd, std::span<const std::byte>(buffer.bytes()).first(n), reply, slot, state_->note(self.note));
       idle_.fetch_add(1, std::memory_order_relaxed);
       if (surplus()) {
         counted = false;
@@ -258,38 +257,39 @@ void ServerImpl::threadLoop(Thread& self, int fd) {
   }
   std::lock_guard lock(mu_);
   if (counted) idle_.fetch_sub(1), running_.fetch_sub(1);
+  freeNotes_.push_back(self.note);
   threads_.remove_if([&](const Thread& t) { return &t == &self; });
   changed_.notify_all();
 }
 
-bool ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& reply, InflightSlot* slot) {
+void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& reply, InflightSlot* slot, JournalEntry& own) {
   Call call;
   if (!call.in.parse(message)) {
     LOG_WARN("a message of {} bytes from the kernel is no request", message.size());
-    return false;
+    return;
   }
   const uint64_t unique = call.in.head().unique;
-  JournalEntry local;
-  JournalEntry* orphan = nullptr;
-  call.out = &reply, call.slot = slot, call.note = &local;
-  if (journaled(call.in.op())) {
-    if (call.in.resent()) orphan = state_->findOrphan(call.in.identity());
-    JournalEntry& note = orphan ? *orphan : state_->note(inflight_.indexOf(slot));
-    if (!orphan) {
-      note.flags.store(0, std::memory_order_relaxed), note.ino.store(0, std::memory_order_relaxed), note.fh.store(0, std::memory_order_relaxed);
-      note.op.store(call.in.head().opcode, std::memory_order_relaxed);
-      note.identity.store(call.in.identity(), std::memory_order_release);
-    }
-    call.note = &note, call.known = orphan != nullptr;
-    CrashState::setCurrent(&note);
+  JournalEntry* orphan = call.in.resent() ? state_->findOrphan(call.in.identity()) : nullptr;
+  JournalEntry& note = orphan ? *orphan : own;
+  if (orphan) {
+    note.active.store(1);
+  } else {
+    note.flags.store(0, std::memory_order_relaxed), note.ino.store(0, std::memory_order_relaxed);
+    note.fh.store(0, std::memory_order_relaxed), note.op.store(call.in.head().opcode, std::memory_order_relaxed);
+    note.identity.store(call.in.identity(), std::memory_order_release);
   }
+  call.out = &reply, call.slot = slot, call.note = &note, call.known = orphan != nullptr;
+  CrashState::setCurrent(&note);
   inflight_.begin(slot, unique, monotonicNanos());
-  dispatcher_.handle(call);
-  bool answered = true;
+  if (orphan && orphan->deaths.load() >= kDeadlyAfter) {
+    LOG_ERROR("operation {} on inode {} was being worked on in each of the last {} crashes: refused", call.in.head().opcode, call.in.node(), kDeadlyAfter);
+    reply.reset(), reply.fail(EIO);
+  } else {
+    dispatcher_.handle(call);
+  }
   if (call.mustWait) {
-    answered = waiters_.wait(fd, message, slot);
-    if (!answered) reply.reset(), reply.fail(ENOLCK);
-    else reply.none();
+    if (waiters_.wait(fd, message, slot)) reply.none();
+    else reply.reset(), reply.fail(ENOLCK);
   }
   inflight_.end(slot);
   if (reply.wanted()) {
@@ -300,12 +300,9 @@ bool ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
       (void)writeMessage(fd, reply.finish(unique)).isOk();
     }
   }
-  if (call.note != &local) {
-    CrashState::setCurrent(nullptr);
-    if (orphan) state_->dropOrphan(orphan);
-    else call.note->identity.store(0, std::memory_order_release);
-  }
-  return answered;
+  CrashState::setCurrent(nullptr);
+  if (orphan) state_->dropOrphan(orphan);
+  else note.identity.store(0, std::memory_order_release);
 }
 
 Status ServerImpl::serve() {
@@ -334,7 +331,7 @@ void ServerImpl::stop() {
     }
     if (waited > kInterruptAfterNanos) {
       lock.unlock();
-      inflight_.interruptAll(0);
+      inflight_.interruptAll();
       lock.lock();
     }
     changed_.wait_for(lock, std::chrono::milliseconds(5));

@@ -49,6 +49,8 @@ class Server {
   virtual const std::string& initRequest() const = 0;
   virtual Status serve() = 0;        // until unmounted or stop(); returns ok
   virtual void stop() = 0;           // finish what was taken, read no more
+  // Interrupts what has been worked on for 15 minutes, waits for locks excepted. To be called now and then.
+  virtual void interruptOld() = 0;
   virtual vfs::Notifier& notifier() = 0;
   virtual std::string modeText() const = 0;   // "dev-fuse, 4 cloned descriptors": shown in .stats
 };

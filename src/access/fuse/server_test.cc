@@ -17,6 +17,8 @@
 #include <set>
 #include <thread>
 
+#include "access/fuse/crash_state.h"
+#include "access/fuse/device.h"
 #include "access/fuse/server.h"
 #include "access/fuse/stub_vfs.h"
 #include "base/clock.h"
@@ -311,6 +313,61 @@ TEST_F(ServerTest, UndocumentedErrorsBecomeEio) {
   START();
   EXPECT_EQ(open(path("f").c_str(), O_RDONLY), -1);
   EXPECT_EQ(errno, EIO);
+}
+
+// The process that serves is a child, and dies over a request; its successor in the next child is given the request again.
+TEST_F(ServerTest, ARequestThatKillsEveryProcessIsRefusedInTheEnd) {
+  MountOptions o;
+  o.mountPoint = mp_;
+  auto fd = mountFuse(o);
+  if (!fd) GTEST_SKIP() << "FUSE cannot be mounted here";
+  auto memory = CrashState::create();
+  ASSERT_TRUE(memory.isOk());
+  std::vector<int> clones{*openDevice(), *openDevice()};
+  int initPipe[2];
+  ASSERT_EQ(pipe(initPipe), 0);
+  std::string init;
+  auto worker = [&] {
+    const pid_t pid = fork();
+    if (pid) return pid;
+    StubVfs vfs;
+    vfs.addFile("f", "data");
+    vfs.before = [](const meta::Context&, const char* op) {
+      if (std::strcmp(op, "mkdir") == 0) abort();
+      return Status();
+    };
+    ServerConfig c;
+    c.crashStateFd = *memory, c.cloneFds = clones;
+    auto server = makeServer(*fd, vfs, c);
+    const Status s = init.empty() ? server->negotiate() : server->adopt(init, true);
+    if (init.empty()) (void)!write(initPipe[1], server->initRequest().data(), server->initRequest().size());
+    if (s) (void)server->serve().isOk();
+    _exit(0);
+  };
+  pid_t pid = worker();
+  char bytes[104];
+  ASSERT_EQ(read(initPipe[0], bytes, sizeof bytes), 104);
+  init.assign(bytes, sizeof bytes);
+  // The client is a process of its own: this one must not wait on the mount.
+  const pid_t client = fork();
+  if (client == 0) _exit(mkdir((mp_ + "/d").c_str(), 0700) == 0 ? 0 : errno);
+  int status = 0, deaths = 0;
+  auto supervisor = CrashState::map(*memory);
+  while (waitpid(client, &status, WNOHANG) == 0 && deaths < 10) {
+    int how = 0;
+    if (waitpid(pid, &how, WNOHANG) == pid) {
+      EXPECT_TRUE(WIFSIGNALED(how));
+      ++deaths;
+      (*supervisor)->setCrashed(true);
+      pid = worker();
+    }
+    sleepMs(5);
+  }
+  EXPECT_EQ(deaths, 3);
+  EXPECT_EQ(WEXITSTATUS(status), EIO);
+  umount2(mp_.c_str(), MNT_FORCE | MNT_DETACH);
+  waitpid(pid, nullptr, 0);
+  for (int f : {*fd, *memory, clones[0], clones[1], initPipe[0], initPipe[1]}) close(f);
 }
 
 TEST_F(ServerTest, StopLeavesTheMountForASuccessor) {
