@@ -1,4 +1,5 @@
-// The mount command: checks everything while it still has a terminal, then becomes (or starts) the supervisor, which starts the worker.
+// The mount command: checks everything while it still has a terminal, then becomes (or starts) the supervisor, which starts the
+// worker.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -67,8 +68,10 @@ int waitUntilReady(int pipe, const MountPlan& plan, const std::string& volume) {
     }
     char buf[512];
     const ssize_t n = read(pipe, buf, sizeof buf);
-    if (n > 0) report.append(buf, static_cast<size_t>(n));
-    else closed = true;
+    if (n > 0)
+      report.append(buf, static_cast<size_t>(n));
+    else
+      closed = true;
   }
   if (report == "ready") {
     LOG_INFO("\033[92mOK\033[0m, {} is ready at \"{}\"", volume, plan.mountPoint);
@@ -101,10 +104,12 @@ int startInBackground(SupervisorConfig config, const MountPlan& plan) {
 }
 
 // Whoever started us may have left us files that are open on the very mount that we are about to serve: a process that holds one
-// cannot end while nobody answers its close. All but the three standard ones and a given FUSE descriptor go, now, while somebody does.
+// cannot end while nobody answers its close. All but the three standard ones and a given FUSE descriptor go, now, while somebody
+// does.
 void closeStrangers(const MountPlan& plan) {
   unsigned given = 0;
-  if (plan.givenDescriptor) given = static_cast<unsigned>(std::max(0, std::atoi(plan.mountPoint.c_str() + sizeof("/dev/fd/") - 1)));
+  if (plan.givenDescriptor)
+    given = static_cast<unsigned>(std::max(0, std::atoi(plan.mountPoint.c_str() + sizeof("/dev/fd/") - 1)));
   if (given > 3) close_range(3, given - 1, 0);
   close_range(std::max(3u, given + 1), ~0u, 0);
 }
@@ -139,17 +144,18 @@ int runMount(const Args& args) {
 }  // namespace
 
 Command mountCommand() {
-  OptionGroup own{"",
-                  {
-                      {"background,d", flag, "", "run in the background"},
-                      {"foreground,f", flag, "", "accepted; the foreground is the default", true},
-                      {"no-syslog", flag, "", "do not log to syslog when in the background"},
-                      {"log", text, defaultLogFile("juicefs.log"), "log file of a mount in the background"},
-                      {"force", flag, "", "accepted; a live mount of the same volume is taken over"},
-                      {"hide-internal", flag, "", "leave .stats, .config and the like out of listings (the default; =false lists them)"},
-                      {"update-fstab", flag, "", "add or update the entry in /etc/fstab, and link /sbin/mount.juicefs"},
-                      {"disable-transparent-hugepage", flag, "", "no huge pages for this process"},
-                  }};
+  OptionGroup own{
+      "",
+      {
+          {"background,d", flag, "", "run in the background"},
+          {"foreground,f", flag, "", "accepted; the foreground is the default", true},
+          {"no-syslog", flag, "", "do not log to syslog when in the background"},
+          {"log", text, defaultLogFile("juicefs.log"), "log file of a mount in the background"},
+          {"force", flag, "", "accepted; a live mount of the same volume is taken over"},
+          {"hide-internal", flag, "", "leave .stats, .config and the like out of listings (the default; =false lists them)"},
+          {"update-fstab", flag, "", "add or update the entry in /etc/fstab, and link /sbin/mount.juicefs"},
+          {"disable-transparent-hugepage", flag, "", "no huge pages for this process"},
+      }};
   OptionGroup fuse{"FUSE",
                    {
                        {"enable-xattr", flag, "", "extended attributes"},

@@ -137,8 +137,10 @@ std::string mountConfigJson(const Args& a, const MountPlan& p, const meta::Forma
   j["PrefixInternal"] = p.vfs.prefixInternal;
   j["HideInternal"] = p.vfs.hideInternal;
   const auto& s = p.server;
-  if (s.allSquash) j["AllSquash"] = {{"Uid", s.squashUid}, {"Gid", s.squashGid}};
-  else if (s.rootSquash) j["RootSquash"] = {{"Uid", s.rootSquashUid}, {"Gid", s.rootSquashGid}};
+  if (s.allSquash)
+    j["AllSquash"] = {{"Uid", s.squashUid}, {"Gid", s.squashGid}};
+  else if (s.rootSquash)
+    j["RootSquash"] = {{"Uid", s.rootSquashUid}, {"Gid", s.rootSquashGid}};
   if (!p.mount.defaultPermissions) j["NonDefaultPermission"] = true;
   j["UMask"] = p.vfs.umask < 0 ? 65535 : p.vfs.umask;
   j["Pid"] = f.pid;

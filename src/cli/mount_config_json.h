@@ -10,10 +10,10 @@ namespace aquifer::cli {
 
 struct ConfigFacts {
   uint64_t sid = 0;
-  int pid = 0, ppid = 0;                    // worker, supervisor
+  int pid = 0, ppid = 0;  // worker, supervisor
   std::string commPath, statePath;
   std::string metricsAddress, debugAddress;
-  std::string cacheDirs;                    // with UUID, joined by ':'
+  std::string cacheDirs;  // with UUID, joined by ':'
 };
 std::string mountConfigJson(const Args& args, const MountPlan& plan, const meta::Format& format, const chunk::BlockConfig& blocks,
                             const ConfigFacts& facts);

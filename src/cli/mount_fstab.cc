@@ -36,7 +36,8 @@ bool writeFile(const std::string& path, const std::string& text, mode_t mode) {
 
 }  // namespace
 
-std::string fstabWithEntry(const std::string& table, const std::string& source, const std::string& target, const std::string& options) {
+std::string fstabWithEntry(const std::string& table, const std::string& source, const std::string& target,
+                           const std::string& options) {
   const std::string entry = source + "  " + target + "  juicefs  " + options + "  0 0";
   std::istringstream lines(table);
   std::string out;
@@ -57,17 +58,20 @@ std::string fstabWithEntry(const std::string& table, const std::string& source, 
 void updateFstab(const Args& args, const MountPlan& plan) {
   if (inContainer()) return;
   const char* helper = "/sbin/mount.juicefs";
-  if (access(helper, F_OK) != 0 && symlink(ownProgram().c_str(), helper) != 0) LOG_WARN("link {}: {}", helper, std::strerror(errno));
+  if (access(helper, F_OK) != 0 && symlink(ownProgram().c_str(), helper) != 0)
+    LOG_WARN("link {}: {}", helper, std::strerror(errno));
   std::string options = "_netdev,nofail";
   for (auto word : args.given()) {
     const std::string name = word.substr(0, word.find('='));
     if (name == "background" || name == "d" || name == "update-fstab") continue;
-    if (name == "cache-dir" && word.size() > 10) word = "cache-dir=" + (word.substr(10) == "memory" ? "memory" : absolutePath(word.substr(10)));
+    if (name == "cache-dir" && word.size() > 10)
+      word = "cache-dir=" + (word.substr(10) == "memory" ? "memory" : absolutePath(word.substr(10)));
     if (name == "o") word = word.substr(2);
     options += "," + word;
   }
   std::string source = plan.url;
-  if (source.starts_with("sqlite3://") && source.size() > 10 && source[10] != '/') source = "sqlite3://" + absolutePath(source.substr(10));
+  if (source.starts_with("sqlite3://") && source.size() > 10 && source[10] != '/')
+    source = "sqlite3://" + absolutePath(source.substr(10));
   const std::string text = fstabWithEntry(readFile("/etc/fstab"), source, plan.mountPoint, options);
   if (!writeFile("/etc/fstab.tmp", text, 0644) || std::rename("/etc/fstab.tmp", "/etc/fstab") != 0) {
     LOG_WARN("update /etc/fstab: {}", std::strerror(errno));
@@ -90,7 +94,8 @@ void updatePruneFs() {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
     const std::string old = readFile("/etc/updatedb.conf");
     const std::string now = withPruneFs(old);
-    if (now != old && pwrite(fd, now.data(), now.size(), 0) != static_cast<ssize_t>(now.size())) LOG_WARN("update /etc/updatedb.conf: {}", std::strerror(errno));
+    if (now != old && pwrite(fd, now.data(), now.size(), 0) != static_cast<ssize_t>(now.size()))
+      LOG_WARN("update /etc/updatedb.conf: {}", std::strerror(errno));
   }
   close(fd);
 }

@@ -13,7 +13,8 @@ void updateFstab(const Args& args, const MountPlan& plan);
 void updatePruneFs();
 
 // Pure parts.
-std::string fstabWithEntry(const std::string& table, const std::string& source, const std::string& target, const std::string& options);
-std::string withPruneFs(const std::string& config);   // unchanged when there is nothing to do
+std::string fstabWithEntry(const std::string& table, const std::string& source, const std::string& target,
+                           const std::string& options);
+std::string withPruneFs(const std::string& config);  // unchanged when there is nothing to do
 
 }  // namespace aquifer::cli

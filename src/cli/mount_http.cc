@@ -30,7 +30,8 @@ std::string readFile(const std::string& path) {
   return text.str();
 }
 
-// One paragraph a thread: its name, state and where in the kernel it waits. What a stack of a stripped program could not say better.
+// One paragraph a thread: its name, state and where in the kernel it waits. What a stack of a stripped program could not say
+// better.
 std::string threadList() {
   std::string out;
   DIR* dir = opendir("/proc/self/task");
@@ -44,7 +45,8 @@ std::string threadList() {
     const std::string stat = readFile(base + "/stat");
     const size_t close = stat.rfind(')');
     const char state = close != std::string::npos && close + 2 < stat.size() ? stat[close + 2] : '?';
-    out += std::string("thread ") + e->d_name + " [" + name + ", " + state + "]:\n  " + readFile(base + "/wchan") + "\n  syscall " + readFile(base + "/syscall") + "\n";
+    out += std::string("thread ") + e->d_name + " [" + name + ", " + state + "]:\n  " + readFile(base + "/wchan") +
+           "\n  syscall " + readFile(base + "/syscall") + "\n";
     ++count;
   }
   closedir(dir);
@@ -73,15 +75,18 @@ class HttpServer : public StatusServer {
       if (fd < 0) continue;
       const int yes = 1;
       setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-      if (::bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 16) == 0) listen_ = fd;
-      else close(fd);
+      if (::bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 16) == 0)
+        listen_ = fd;
+      else
+        close(fd);
     }
     freeaddrinfo(found);
     if (listen_ < 0) return false;
     sockaddr_storage own{};
     socklen_t size = sizeof own;
     getsockname(listen_, reinterpret_cast<sockaddr*>(&own), &size);
-    const uint16_t got = own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port : reinterpret_cast<sockaddr_in*>(&own)->sin_port;
+    const uint16_t got = own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
+                                                   : reinterpret_cast<sockaddr_in*>(&own)->sin_port;
     address_ = host + ":" + std::to_string(ntohs(got));
     return true;
   }
@@ -125,11 +130,13 @@ class HttpServer : public StatusServer {
     line >> method >> target;
     target = target.substr(0, target.find('?'));
     std::string status = "404 Not Found", type = "text/plain; charset=utf-8", body = "not found\n";
-    if (method != "GET" && method != "HEAD") status = "405 Method Not Allowed", body = "only GET\n";
+    if (method != "GET" && method != "HEAD")
+      status = "405 Method Not Allowed", body = "only GET\n";
     else
       for (const auto& e : pages_)
         if (e.path == target) status = "200 OK", type = e.type, body = e.make();
-    std::string reply = "HTTP/1.1 " + status + "\r\nContent-Type: " + type + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n";
+    std::string reply = "HTTP/1.1 " + status + "\r\nContent-Type: " + type +
+                        "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n";
     if (method != "HEAD") reply += body;
     for (size_t at = 0; at < reply.size();) {
       const ssize_t n = send(fd, reply.data() + at, reply.size() - at, MSG_NOSIGNAL);
@@ -138,7 +145,8 @@ class HttpServer : public StatusServer {
     }
     // Else the rest of the request, unread, would reset the connection under the reply.
     shutdown(fd, SHUT_WR);
-    while (recv(fd, buf, sizeof buf, MSG_DONTWAIT) > 0) {}
+    while (recv(fd, buf, sizeof buf, MSG_DONTWAIT) > 0) {
+    }
   }
 
   std::string address_;

@@ -12,7 +12,7 @@ namespace aquifer::cli {
 class StatusServer {
  public:
   virtual ~StatusServer() = default;
-  virtual const std::string& address() const = 0;   // "127.0.0.1:9567"
+  virtual const std::string& address() const = 0;  // "127.0.0.1:9567"
 };
 
 // `address`: host:port, port 0 for any. `mayMove`: take another free port when this one is busy.

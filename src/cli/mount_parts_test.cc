@@ -76,7 +76,8 @@ TEST_F(StateFileTest, WhatOneWritesTheOtherReads) {
 }
 
 TEST_F(StateFileTest, TheFileOfTheOriginalClient) {
-  write(R"({"Handler":{"2":{"Inode":5,"Length":10,"Flags":32769,"UseLocks":1,"FlockOwner":7,"Off":0,"Data":"","TierID":0},"x":{"Inode":1},"3":{"Inode":-1},"5":7},"NextFh":18})");
+  write(
+      R"({"Handler":{"2":{"Inode":5,"Length":10,"Flags":32769,"UseLocks":1,"FlockOwner":7,"Off":0,"Data":"","TierID":0},"x":{"Inode":1},"3":{"Inode":-1},"5":7},"NextFh":18})");
   auto to = fuse::CrashState::inProcess();
   loadStateFile(path_, *to);
   const auto got = to->recover();
@@ -89,7 +90,8 @@ TEST_F(StateFileTest, TheFileOfTheOriginalClient) {
 TEST_F(StateFileTest, DamageIsNotFatal) {
   auto to = fuse::CrashState::inProcess();
   loadStateFile(path_, *to);
-  for (const char* text : {"", "{", "[]", "{\"Handler\":[]}", "{\"Handler\":{\"99999999999999999999\":{\"Inode\":1}},\"NextFh\":\"x\"}"}) {
+  for (const char* text :
+       {"", "{", "[]", "{\"Handler\":[]}", "{\"Handler\":{\"99999999999999999999\":{\"Inode\":1}},\"NextFh\":\"x\"}"}) {
     write(text);
     loadStateFile(path_, *to);
   }

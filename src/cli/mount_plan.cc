@@ -9,12 +9,12 @@
 #include <charconv>
 #include <sstream>
 
+#include "access/fuse/mount_options.h"
 #include "base/log.h"
 #include "cli/main.h"
 #include "cli/mount_path.h"
 #include "cli/option_groups.h"
 #include "cli/values.h"
-#include "access/fuse/mount_options.h"
 
 namespace aquifer::cli {
 namespace {
@@ -45,14 +45,22 @@ void readFuseWords(const std::string& list, MountPlan& plan) {
   std::stringstream words(list);
   for (std::string w; std::getline(words, w, ',');) {
     if (w.empty() || w == "nonempty" || w == "rw") continue;
-    if (w == "allow_other") plan.mount.allowOther = true;
-    else if (w == "allow_root") plan.mount.allowOther = true;  // other users are refused by nobody here, as JuiceFS does it
-    else if (w == "ro") plan.readOnly = true;
-    else if (w == "debug") plan.server.debug = true;
-    else if (w == "writeback_cache") plan.server.writebackCache = true;
-    else if (w == "async_dio") plan.server.asyncDio = true;
-    else if (w == "default_permissions" || w.starts_with("fsname=") || w.starts_with("subtype=") || w.starts_with("max_read=")) continue;
-    else plan.mount.extra.push_back(w);
+    if (w == "allow_other")
+      plan.mount.allowOther = true;
+    else if (w == "allow_root")
+      plan.mount.allowOther = true;  // other users are refused by nobody here, as JuiceFS does it
+    else if (w == "ro")
+      plan.readOnly = true;
+    else if (w == "debug")
+      plan.server.debug = true;
+    else if (w == "writeback_cache")
+      plan.server.writebackCache = true;
+    else if (w == "async_dio")
+      plan.server.asyncDio = true;
+    else if (w == "default_permissions" || w.starts_with("fsname=") || w.starts_with("subtype=") || w.starts_with("max_read="))
+      continue;
+    else
+      plan.mount.extra.push_back(w);
   }
 }
 
@@ -125,7 +133,8 @@ MountPlan mountPlanOrDie(const Args& a) {
   p.server.checkPermission = !p.mount.defaultPermissions || p.server.rootSquash;
 
   auto& v = p.vfs;
-  v.attrTimeout = seconds(a, "attr-cache"), v.entryTimeout = seconds(a, "entry-cache"), v.dirEntryTimeout = seconds(a, "dir-entry-cache");
+  v.attrTimeout = seconds(a, "attr-cache"), v.entryTimeout = seconds(a, "entry-cache"),
+  v.dirEntryTimeout = seconds(a, "dir-entry-cache");
   v.negativeTimeout = seconds(a, "negative-entry-cache"), v.openCache = seconds(a, "open-cache");
   v.readdirCache = a.flag("readdir-cache");
   v.readOnly = p.readOnly;
@@ -163,7 +172,8 @@ std::vector<std::string> absoluteArguments(const std::vector<std::string>& argv,
   auto absoluteDirs = [](const std::string& list) {
     std::stringstream dirs(list);
     std::string out;
-    for (std::string d; std::getline(dirs, d, ':');) out += (out.empty() ? "" : ":") + (d == "memory" || d.empty() ? d : absolutePath(d));
+    for (std::string d; std::getline(dirs, d, ':');)
+      out += (out.empty() ? "" : ":") + (d == "memory" || d.empty() ? d : absolutePath(d));
     return out;
   };
   auto optionValue = [&](const std::string& name, const std::string& value) {
@@ -178,8 +188,10 @@ std::vector<std::string> absoluteArguments(const std::vector<std::string>& argv,
       const size_t start = w.find_first_not_of('-'), eq = w.find('=');
       if (start == std::string::npos) continue;
       const std::string name = w.substr(start, eq == std::string::npos ? eq : eq - start);
-      if (eq != std::string::npos) w = w.substr(0, eq + 1) + optionValue(name, w.substr(eq + 1));
-      else if ((name == "cache-dir" || name == "log") && i + 1 < out.size()) out[i + 1] = optionValue(name, out[i + 1]), ++i;
+      if (eq != std::string::npos)
+        w = w.substr(0, eq + 1) + optionValue(name, w.substr(eq + 1));
+      else if ((name == "cache-dir" || name == "log") && i + 1 < out.size())
+        out[i + 1] = optionValue(name, out[i + 1]), ++i;
     } else if (w == args.at(0)) {
       w = absoluteUrl(w);
     } else if (w == args.at(1)) {

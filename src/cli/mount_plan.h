@@ -13,15 +13,15 @@
 namespace aquifer::cli {
 
 struct MountPlan {
-  std::string url, mountPoint;       // as given; the mount point absolute
+  std::string url, mountPoint;  // as given; the mount point absolute
   bool background = false, updateFstab = false, noThp = false, syslog = true;
-  std::string logFile;               // background only
-  fuse::MountOptions mount;          // fsName is filled in by setVolume
+  std::string logFile;       // background only
+  fuse::MountOptions mount;  // fsName is filled in by setVolume
   fuse::ServerConfig server;
   vfs::VfsConfig vfs;
   bool readOnly = false, checkStorage = false, backupSkipTrash = false;
   int64_t backupMetaNanos = 0;
-  bool givenDescriptor = false;      // /dev/fd/N
+  bool givenDescriptor = false;  // /dev/fd/N
 };
 
 // Ends the program with a FATAL that names what is wrong.

@@ -51,7 +51,8 @@ void prepareMountPoint(const std::string& path) {
   }
   const bool stale = look->error != 0 || (look->st.st_ino <= 1 && look->st.st_size == 0);
   if (stale) {
-    LOG_WARN("mount point {} is left over: {}", path, look->error ? std::strerror(look->error) : "not answering as a volume does");
+    LOG_WARN("mount point {} is left over: {}", path,
+             look->error ? std::strerror(look->error) : "not answering as a volume does");
     if (auto s = fuse::unmountFuse(path, true); !s) LOG_WARN("{}", s.text());
     look = lookAt(path);
     if (!look->done || look->error) LOG_FATAL("stat {}: {}", path, look->error ? std::strerror(look->error) : "no answer");

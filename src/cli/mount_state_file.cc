@@ -19,8 +19,8 @@ Status saveStateFile(const std::string& path, fuse::CrashState& state, vfs::Hand
   Json handlers = Json::object();
   for (const auto& h : state.openHandles()) {
     // UseLocks 2: the reader releases POSIX locks when the file is closed.
-    handlers[std::to_string(h.fh)] = {{"Inode", h.ino}, {"Length", 0}, {"Flags", h.flags}, {"UseLocks", 2},
-                                      {"FlockOwner", 0}, {"Off", 0}, {"Data", ""}, {"TierID", 0}};
+    handlers[std::to_string(h.fh)] = {{"Inode", h.ino},  {"Length", 0}, {"Flags", h.flags}, {"UseLocks", 2},
+                                      {"FlockOwner", 0}, {"Off", 0},    {"Data", ""},       {"TierID", 0}};
   }
   const Json j{{"Handler", handlers}, {"NextFh", next}};
   // Whoever reads it trusts it: nobody else may write it.

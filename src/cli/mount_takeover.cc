@@ -18,8 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string textOf(const Json& j, const char* key) { return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : ""; }
-uint64_t numberOf(const Json& j, const char* key) { return j.contains(key) && j[key].is_number_unsigned() ? j[key].get<uint64_t>() : 0; }
+std::string textOf(const Json& j, const char* key) {
+  return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+}
+uint64_t numberOf(const Json& j, const char* key) {
+  return j.contains(key) && j[key].is_number_unsigned() ? j[key].get<uint64_t>() : 0;
+}
 
 Json readConfig(const std::string& mountPoint) {
   for (const char* name : {"/.jfs.config", "/.config"}) {

@@ -60,7 +60,8 @@ std::vector<int> inheritedDescriptors() {
 }
 
 metrics::Labels metricLabels(const Args& args, const MountPlan& plan, const meta::Format& format) {
-  metrics::Labels labels{{"instance", hostName()}, {"juicefs_version", kVersion}, {"mp", plan.mountPoint}, {"vol_name", format.name}};
+  metrics::Labels labels{
+      {"instance", hostName()}, {"juicefs_version", kVersion}, {"mp", plan.mountPoint}, {"vol_name", format.name}};
   std::stringstream list(args.text("custom-labels"));
   for (std::string pair; std::getline(list, pair, ';');) {
     const size_t colon = pair.find(':');
@@ -85,7 +86,7 @@ class Worker {
   void onTerminate();
   void onHandOver();
   void beatLoop();
-  void shutDown(int code);        // flush, close the session, leave
+  void shutDown(int code);  // flush, close the session, leave
   std::string configText();
 
   const Args& args_;
@@ -98,10 +99,10 @@ class Worker {
   std::unique_ptr<fuse::Server> server_;
   std::unique_ptr<StatusServer> metrics_, debug_;
   chunk::BlockConfig blockConfig_;
-  std::mutex mu_;                  // of format_
+  std::mutex mu_;  // of format_
   meta::Format format_;
   ConfigFacts facts_;
-  std::string takenPath_;          // where the predecessor's state file would be
+  std::string takenPath_;  // where the predecessor's state file would be
   sigset_t signals_{};
   std::atomic<bool> ended_{false}, serving_{false};
   std::mutex endMu_;
@@ -196,8 +197,10 @@ void Worker::openSession() {
   FuseSession session;
   if (!facts_.commPath.empty()) {
     auto kept = fetchSession(facts_.commPath);
-    if (kept) session = *std::move(kept);
-    else LOG_WARN("no session from the supervisor: {}", kept.status().text());
+    if (kept)
+      session = *std::move(kept);
+    else
+      LOG_WARN("no session from the supervisor: {}", kept.status().text());
   }
   const bool adopting = session.fd >= 0;
   if (!adopting) {
@@ -238,8 +241,10 @@ void Worker::openSession() {
     if (auto s = storeSession(facts_.commPath, session); !s) LOG_WARN("the supervisor does not keep the session: {}", s.text());
   }
   if (!plan_.givenDescriptor) fuse::setReadAhead(plan_.mountPoint, plan_.server.maxWrite);
-  metrics::gauge("fuse_cloned_descriptors", "descriptors of the mount that threads read from").set(static_cast<double>(plan_.server.cloneFds.size()));
-  LOG_INFO("{} volume {} at \"{}\" ({})", adopting ? "Taking over" : "Mounting", format_.name, plan_.mountPoint, server_->modeText());
+  metrics::gauge("fuse_cloned_descriptors", "descriptors of the mount that threads read from")
+      .set(static_cast<double>(plan_.server.cloneFds.size()));
+  LOG_INFO("{} volume {} at \"{}\" ({})", adopting ? "Taking over" : "Mounting", format_.name, plan_.mountPoint,
+           server_->modeText());
 }
 
 void Worker::beatLoop() {
@@ -264,8 +269,10 @@ void Worker::onTerminate() {
 void Worker::shutDown(int code) {
   const int64_t begun = monotonicNanos();
   const Status flushed = vfs_->flushAll();
-  if (flushed) LOG_INFO("flush buffered data in {}", durationText(monotonicNanos() - begun));
-  else LOG_ERROR("flush buffered data: {}", flushed.text());
+  if (flushed)
+    LOG_INFO("flush buffered data in {}", durationText(monotonicNanos() - begun));
+  else
+    LOG_ERROR("flush buffered data: {}", flushed.text());
   if (!plan_.readOnly) {
     if (auto s = meta_->closeSession(); !s) LOG_WARN("close session: {}", s.text());
   }
@@ -281,8 +288,10 @@ void Worker::onHandOver() {
   server_->stop();
   if (auto s = vfs_->flushAll(); !s) LOG_ERROR("flush: {}", s.text());
   if (state_) {
-    if (auto s = saveStateFile(facts_.statePath, *state_, vfs_->nextHandle())) state_->clearHandles();  // the file is what counts now
-    else LOG_WARN("{}", s.text());
+    if (auto s = saveStateFile(facts_.statePath, *state_, vfs_->nextHandle()))
+      state_->clearHandles();  // the file is what counts now
+    else
+      LOG_WARN("{}", s.text());
   }
   if (!plan_.readOnly) {
     if (auto s = meta_->flushSession(); !s) LOG_WARN("flush session: {}", s.text());
@@ -297,8 +306,10 @@ void Worker::watchSignals() {
     int got = 0;
     if (sigwait(&signals_, &got) != 0) continue;
     LOG_INFO("received signal {}", got);
-    if (got == SIGHUP) onHandOver();
-    else std::thread([this] { onTerminate(); }).detach();
+    if (got == SIGHUP)
+      onHandOver();
+    else
+      std::thread([this] { onTerminate(); }).detach();
   }
 }
 

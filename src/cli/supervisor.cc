@@ -25,9 +25,9 @@
 namespace aquifer::cli {
 namespace {
 
-constexpr int kExitUnmount = 11;    // of a worker: unmount and stop
+constexpr int kExitUnmount = 11;  // of a worker: unmount and stop
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kTermPatience = 60 * kSecond;   // after TERM a worker unmounts and flushes; then it is killed
+constexpr int64_t kTermPatience = 60 * kSecond;  // after TERM a worker unmounts and flushes; then it is killed
 
 double elapsed(int64_t since) { return static_cast<double>(monotonicNanos() - since) / 1e9; }
 
@@ -66,13 +66,13 @@ class Supervisor {
   int signals_ = -1, stateFd_ = -1;
   std::vector<int> clones_;
   std::unique_ptr<fuse::CrashState> state_;
-  std::string keptInit_;                 // what the keeper has
+  std::string keptInit_;  // what the keeper has
 
   pid_t worker_ = -1, probe_ = -1;
   int64_t workerStarted_ = 0, probeStarted_ = 0, nextStart_ = 0, lastProbe_ = 0, termSent_ = 0;
   bool workerReady_ = false, everReady_ = false, dumped_ = false, killed_ = false, stopping_ = false;
   uint64_t lastBeats_ = 0, sid_ = 0;
-  double silent_ = 0, unanswered_ = 0;   // seconds, counted in steps of this loop: time in which we slept too does not count
+  double silent_ = 0, unanswered_ = 0;  // seconds, counted in steps of this loop: time in which we slept too does not count
   std::deque<int64_t> failures_;
   int starts_ = 0;
   bool done_ = false;
@@ -93,8 +93,10 @@ Status Supervisor::prepare() {
   TRY(listener_.listen("/tmp/fuse_fd_comm." + std::to_string(getpid())));
   if (config_.sessionFd >= 0) listener_.keep({config_.sessionFd, config_.sessionInit});
   if (!keeper_.empty()) {
-    if (auto s = fetchSession(keeper_); s && s->fd >= 0) listener_.keep(*s);
-    else if (!s) LOG_WARN("keeper {}: {}", keeper_, s.status().text());
+    if (auto s = fetchSession(keeper_); s && s->fd >= 0)
+      listener_.keep(*s);
+    else if (!s)
+      LOG_WARN("keeper {}: {}", keeper_, s.status().text());
   }
   sid_ = config_.sid;
   unlink(("/tmp/state" + std::to_string(getpid()) + ".json").c_str());  // of a process that had our number before
@@ -109,8 +111,8 @@ Status Supervisor::freshState() {
   clones_.clear();
   TRY_ASSIGN(stateFd_, fuse::CrashState::create());
   TRY_ASSIGN(state_, fuse::CrashState::map(stateFd_));
-  // Requests that were taken over a descriptor which outlives the worker have to be asked for again; a kernel that cannot do so must
-  // see that descriptor die instead, or their callers would wait for ever. The worker then opens its own.
+  // Requests that were taken over a descriptor which outlives the worker have to be asked for again; a kernel that cannot do so
+  // must see that descriptor die instead, or their callers would wait for ever. The worker then opens its own.
   if (!kernelCanResend()) return {};
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   for (long i = 0; i < std::clamp(cores, 2l, 8l); ++i) {
@@ -132,7 +134,8 @@ void Supervisor::start() {
   std::vector<int> inherited{stateFd_};
   std::string state = std::to_string(stateFd_);
   for (int fd : clones_) inherited.push_back(fd), state += ":" + std::to_string(fd);
-  std::vector<std::string> env{"JFS_SUPERVISOR=" + std::to_string(getpid()), "_FUSE_FD_COMM=" + listener_.path(), "_AQUIFER_STATE=" + state};
+  std::vector<std::string> env{"JFS_SUPERVISOR=" + std::to_string(getpid()), "_FUSE_FD_COMM=" + listener_.path(),
+                               "_AQUIFER_STATE=" + state};
   if (uint64_t now = state_->session()) sid_ = now;
   if (sid_) env.push_back("_JFS_META_SID=" + std::to_string(sid_));
   if (!config_.statePath.empty() && starts_ == 1) env.push_back("_FUSE_STATE_PATH=" + config_.statePath);
@@ -161,11 +164,10 @@ void Supervisor::readSignals() {
   signalfd_siginfo info{};
   while (::read(signals_, &info, sizeof info) == sizeof info) {
     switch (info.ssi_signo) {
-      case SIGTERM: case SIGINT: case SIGHUP:
-        forward(static_cast<int>(info.ssi_signo));
-        break;
-      default:
-        break;  // SIGCHLD: reap() follows in any case
+      case SIGTERM:
+      case SIGINT:
+      case SIGHUP: forward(static_cast<int>(info.ssi_signo)); break;
+      default: break;  // SIGCHLD: reap() follows in any case
     }
   }
 }
@@ -197,9 +199,10 @@ void Supervisor::workerEnded(int status) {
     (void)fuse::unmountFuse(config_.mountPoint, true).isOk();
     return finish(WIFSIGNALED(status) ? 1 : 0);
   }
-  const std::string how = WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status)) : "exited with " + std::to_string(WEXITSTATUS(status));
-  // A worker that never served, or that dies by its own fault again and again, is not worth more attempts. One that was killed from
-  // outside after it served is.
+  const std::string how = WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status))
+                                              : "exited with " + std::to_string(WEXITSTATUS(status));
+  // A worker that never served, or that dies by its own fault again and again, is not worth more attempts. One that was killed
+  // from outside after it served is.
   const bool fault = !workerReady_ || (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !killed_);
   state_->setCrashed(WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
   if (fault) failures_.push_back(workerStarted_);
@@ -265,8 +268,8 @@ void Supervisor::watch(double dt) {
   const uint64_t beats = state_->beats();
   silent_ = beats == lastBeats_ ? silent_ + dt : 0;
   if (beats != lastBeats_) lastBeats_ = beats;
-  // No heartbeat is expected of a worker that is still opening the volume: the first one may take its time, its launcher has a limit of
-  // its own. For a successor applications are waiting.
+  // No heartbeat is expected of a worker that is still opening the volume: the first one may take its time, its launcher has a
+  // limit of its own. For a successor applications are waiting.
   if (!workerReady_) {
     if (everReady_ && elapsed(workerStarted_) > kStartSeconds && !isTraced(worker_)) replace("has not begun to serve");
     return;

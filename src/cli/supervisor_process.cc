@@ -49,8 +49,8 @@ std::string ownProgram() {
   return access(s.c_str(), X_OK) == 0 ? s : "/proc/self/exe";
 }
 
-Result<pid_t> startWorker(const std::string& program, const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                          const std::vector<int>& inherited) {
+Result<pid_t> startWorker(const std::string& program, const std::vector<std::string>& argv,
+                          const std::vector<std::string>& environment, const std::vector<int>& inherited) {
   std::vector<char*> args, env;
   std::vector<std::string> texts = argv, extra = environment;
   for (auto& a : texts) args.push_back(a.data());
@@ -119,7 +119,8 @@ bool isTraced(pid_t pid) {
 }
 
 bool inContainer() {
-  if (access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST")) return true;
+  if (access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST"))
+    return true;
   const char* kind = getenv("container");
   if (kind && *kind) return true;
   const std::string cgroups = readFile("/proc/1/cgroup");

@@ -58,7 +58,8 @@ Status sendDescriptors(int socket, const std::string& text, const std::vector<in
   c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
   std::memcpy(CMSG_DATA(c), fds.data(), sizeof(int) * fds.size());
   ssize_t n;
-  while ((n = sendmsg(socket, &msg, MSG_NOSIGNAL)) < 0 && errno == EINTR) {}
+  while ((n = sendmsg(socket, &msg, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+  }
   return n == static_cast<ssize_t>(text.size()) ? Status() : errnoStatus("send descriptors");
 }
 
@@ -69,7 +70,8 @@ Result<std::string> receiveDescriptors(int socket, std::vector<int>* fds) {
   msghdr msg{};
   msg.msg_iov = &part, msg.msg_iovlen = 1, msg.msg_control = control, msg.msg_controllen = sizeof control;
   ssize_t n;
-  while ((n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {}
+  while ((n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  }
   if (n < 0) return errnoStatus("receive descriptors");
   for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;

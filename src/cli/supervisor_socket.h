@@ -1,8 +1,9 @@
 // How processes hand a FUSE session to each other: a unix stream socket on which the descriptor and the kernel's INIT request
 // travel. The same protocol as JuiceFS speaks, so that mounts pass between the two (docs/formats/handover.md).
 //
-// The side that listens sends at once: the INIT request with two descriptors, a dummy and the session's, or the text "FUSE" with the
-// dummy alone. The other side answers with "CLOSE" and any descriptor, with the INIT request and a descriptor to keep, or not at all.
+// The side that listens sends at once: the INIT request with two descriptors, a dummy and the session's, or the text "FUSE" with
+// the dummy alone. The other side answers with "CLOSE" and any descriptor, with the INIT request and a descriptor to keep, or not
+// at all.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +16,8 @@
 namespace aquifer::cli {
 
 struct FuseSession {
-  int fd = -1;          // owned by whoever holds the struct; -1: no session
-  std::string init;     // 104 bytes
+  int fd = -1;       // owned by whoever holds the struct; -1: no session
+  std::string init;  // 104 bytes
 };
 
 // Client side. Blocks for at most 5 s. Descriptors arrive close-on-exec.
@@ -31,18 +32,18 @@ Result<std::string> receiveDescriptors(int socket, std::vector<int>* fds);
 // Listener side, driven by one thread's poll loop.
 class SessionListener {
  public:
-  ~SessionListener();   // closes and removes the socket
+  ~SessionListener();  // closes and removes the socket
   // 0600; an old socket of that name is replaced.
   Status listen(const std::string& path);
   const std::string& path() const { return path_; }
-  std::vector<int> descriptors() const;      // to poll for input
+  std::vector<int> descriptors() const;  // to poll for input
   // Accepts and reads what is there. `worker`: a client with this pid may come and go; any other one that fetches the session
   // becomes its owner.
   void handle(pid_t worker);
-  void drop();                                // forget the session, closing our copy
+  void drop();  // forget the session, closing our copy
   const FuseSession& session() const { return session_; }
   bool transferred() const { return transferred_; }
-  void keep(FuseSession session);             // replaces what is held; takes the descriptor over
+  void keep(FuseSession session);  // replaces what is held; takes the descriptor over
 
  private:
   void accept(pid_t worker);

@@ -28,7 +28,8 @@ uint64_t stagedBytes(const std::string& cacheDirs) {
   for (std::string dir; std::getline(dirs, dir, ':');) {
     if (dir.empty() || dir == "memory") continue;
     std::error_code failed;
-    for (auto it = std::filesystem::recursive_directory_iterator(dir + "/rawstaging", failed); !failed && it != std::filesystem::end(it); it.increment(failed)) {
+    for (auto it = std::filesystem::recursive_directory_iterator(dir + "/rawstaging", failed);
+         !failed && it != std::filesystem::end(it); it.increment(failed)) {
       std::error_code skipped;  // files go while we look
       if (it->is_regular_file(skipped) && !skipped) {
         const auto size = it->file_size(skipped);
@@ -55,8 +56,10 @@ bool waitForStaged(const std::string& cacheDirs) {
     std::fflush(stdout);
     last = now;
   }
-  if (last == 0) fmt::print("{}All staging chunks are flushed\n", any ? "\r\033[K" : "");
-  else fmt::print("\r\033[K{} staging chunks are not flushed\n", shortSize(last));
+  if (last == 0)
+    fmt::print("{}All staging chunks are flushed\n", any ? "\r\033[K" : "");
+  else
+    fmt::print("\r\033[K{} staging chunks are not flushed\n", shortSize(last));
   std::fflush(stdout);
   return last == 0;
 }

@@ -52,7 +52,8 @@ Result<int> CrashState::create() {
 
 Result<std::unique_ptr<CrashState>> CrashState::map(int fd) {
   struct stat st {};
-  if (fstat(fd, &st) != 0 || static_cast<size_t>(st.st_size) != sizeof(Layout)) return Status(Code::corrupt, "state memory has another layout");
+  if (fstat(fd, &st) != 0 || static_cast<size_t>(st.st_size) != sizeof(Layout))
+    return Status(Code::corrupt, "state memory has another layout");
   void* p = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (p == MAP_FAILED) return Status(Code::io, std::string("map the state memory: ") + std::strerror(errno));
   auto* layout = static_cast<Layout*>(p);
@@ -194,6 +195,7 @@ void CrashState::opened(vfs::Handle fh, vfs::Ino ino, uint32_t flags) {
   }
   if (current) {
     current->fh.store(fh);
+    if (current->ino.load() == 0) current->ino.store(ino);
     current->flags.fetch_or(kJournalOpened, std::memory_order_release);
   }
 }

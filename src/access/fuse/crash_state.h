@@ -1,6 +1,6 @@
-// What survives a worker's death: memory that the supervisor holds and the worker maps. Open handles, inodes with written bytes that
-// only the worker knows, what every thread is just doing to names, and a heartbeat. Everything in it is an array of fixed size of
-// plain words; where each thing stands is kept in the worker's own memory and rebuilt by a scan after a restart.
+// What survives a worker's death: memory that the supervisor holds and the worker maps. Open handles, inodes with written bytes
+// that only the worker knows, what every thread is just doing to names, and a heartbeat. Everything in it is an array of fixed
+// size of plain words; where each thing stands is kept in the worker's own memory and rebuilt by a scan after a restart.
 //
 // Thread-safe. One process writes at a time: the supervisor starts a successor only after the worker is gone.
 #pragma once
@@ -43,12 +43,12 @@ class CrashState : public vfs::OpenRecorder {
 
   // After a restart: reads what is there. Thread notes become orphans, which findOrphan knows; dirty marks are cleared.
   Survivors recover();
-  std::vector<SurvivingHandle> openHandles();        // what is open now, for a successor of another kind
+  std::vector<SurvivingHandle> openHandles();  // what is open now, for a successor of another kind
 
-  void clearHandles();                               // they were handed over in another way
+  void clearHandles();  // they were handed over in another way
 
-  JournalEntry& note(size_t thread);                 // thread < kThreadNotes
-  JournalEntry* findOrphan(uint64_t identity);       // nullptr: that request had not begun
+  JournalEntry& note(size_t thread);            // thread < kThreadNotes
+  JournalEntry* findOrphan(uint64_t identity);  // nullptr: that request had not begun
   void dropOrphan(JournalEntry* entry);
   // The thread's running request, to which handles that it opens are noted.
   static void setCurrent(JournalEntry* entry);
@@ -58,7 +58,8 @@ class CrashState : public vfs::OpenRecorder {
   void dirty(vfs::Ino ino, bool isDirty) override;
 
   void reserveHandles(vfs::Handle next);  // numbers below are taken
-  // Said by the supervisor before it starts a successor: the last worker died by its own fault, and what it was working on is suspect.
+  // Said by the supervisor before it starts a successor: the last worker died by its own fault, and what it was working on is
+  // suspect.
   void setCrashed(bool crashed);
   void beat();
   uint64_t beats() const;

@@ -124,7 +124,7 @@ TEST_F(CrashStateTest, CrashesAreCountedForWhatWasBeingWorkedOn) {
   third->recover();
   EXPECT_EQ(third->findOrphan(50)->deaths.load(), 2u);
   EXPECT_EQ(third->findOrphan(52)->deaths.load(), 1u);
-  third->findOrphan(50)->active = 1;   // killed from outside this time
+  third->findOrphan(50)->active = 1;  // killed from outside this time
   auto fourth = map();
   fourth->recover();
   EXPECT_EQ(fourth->findOrphan(50)->deaths.load(), 2u);

@@ -38,19 +38,20 @@ ReadOutcome readMessage(int fd, std::span<std::byte> buffer, size_t* size, int* 
   }
   *error = errno;
   switch (errno) {
-    case EINTR: case EAGAIN: case ENOENT:
-      return ReadOutcome::again;
-    case ENODEV: case ECONNABORTED:
-      return ReadOutcome::unmounted;
-    default:
-      return ReadOutcome::failed;
+    case EINTR:
+    case EAGAIN:
+    case ENOENT: return ReadOutcome::again;
+    case ENODEV:
+    case ECONNABORTED: return ReadOutcome::unmounted;
+    default: return ReadOutcome::failed;
   }
 }
 
 Status writeMessage(int fd, std::span<const std::byte> message) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (write(fd, message.data(), message.size()) >= 0 || errno == ENOENT || errno == ENODEV) return {};
-    if (errno != EINTR && errno != EAGAIN) return Status(static_cast<Code>(errno), std::string("write to /dev/fuse: ") + std::strerror(errno));
+    if (errno != EINTR && errno != EAGAIN)
+      return Status(static_cast<Code>(errno), std::string("write to /dev/fuse: ") + std::strerror(errno));
   }
   return Code::interrupted;
 }

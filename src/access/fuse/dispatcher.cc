@@ -35,7 +35,8 @@ uint32_t modeWithType(const meta::Attr& attr) {
 AttrOut attrOut(vfs::Ino ino, const meta::Attr& a, uint64_t blocks512) {
   AttrOut o{};
   o.ino = ino, o.size = a.length, o.blocks = blocks512;
-  o.atime = static_cast<uint64_t>(a.atime.sec), o.mtime = static_cast<uint64_t>(a.mtime.sec), o.ctime = static_cast<uint64_t>(a.ctime.sec);
+  o.atime = static_cast<uint64_t>(a.atime.sec), o.mtime = static_cast<uint64_t>(a.mtime.sec),
+  o.ctime = static_cast<uint64_t>(a.ctime.sec);
   o.atimeNsec = a.atime.nsec, o.mtimeNsec = a.mtime.nsec, o.ctimeNsec = a.ctime.nsec;
   o.mode = modeWithType(a);
   o.nlink = a.nlink, o.uid = a.uid, o.gid = a.gid, o.rdev = a.rdev, o.blksize = kBlockSize;
@@ -54,7 +55,11 @@ EntryOut entryOut(const vfs::EntryReply& e) {
 }
 
 Dispatcher::Dispatcher(vfs::Vfs& vfs, const ServerConfig& config, std::function<void(uint64_t)> interrupt)
-    : vfs_(vfs), identity_(config), allocateIno_(config.allocateIno), interrupt_(std::move(interrupt)), xattrs_(xattrsWanted(vfs.config())) {}
+    : vfs_(vfs),
+      identity_(config),
+      allocateIno_(config.allocateIno),
+      interrupt_(std::move(interrupt)),
+      xattrs_(xattrsWanted(vfs.config())) {}
 
 Dispatcher::Method Dispatcher::methodOf(Op op) {
   using D = Dispatcher;
@@ -88,8 +93,10 @@ void Dispatcher::handle(Call& call) {
   call.ctx = identity_.of(call.in.head());
   if (call.slot) {
     const bool lock = call.in.op() == Op::setlk || call.in.op() == Op::setlkw;
-    if (lock) call.ctx.interrupted = [slot = call.slot] { return slot->interruptedNow(); };
-    else call.ctx.interrupted = [slot = call.slot] { return slot->interruptedLate(); };
+    if (lock)
+      call.ctx.interrupted = [slot = call.slot] { return slot->interruptedNow(); };
+    else
+      call.ctx.interrupted = [slot = call.slot] { return slot->interruptedLate(); };
   }
   (this->*method)(call);
   if (call.out->error()) call.out->fail(documentedErrno(call.in.op(), call.out->error()));

@@ -18,10 +18,10 @@ struct Call {
   Reply* out = nullptr;
   meta::Context ctx;
   InflightSlot* slot = nullptr;
-  JournalEntry* note = nullptr;   // never null while a call is dispatched
-  bool known = false;             // resent, and the predecessor had begun: `note` says what it did
-  bool mayWait = false;           // locks: wait here rather than answer `mustWait`
-  bool mustWait = false;          // set by SETLKW: nothing was answered, call again with mayWait on a thread that may block
+  JournalEntry* note = nullptr;  // never null while a call is dispatched
+  bool known = false;            // resent, and the predecessor had begun: `note` says what it did
+  bool mayWait = false;          // locks: wait here rather than answer `mustWait`
+  bool mustWait = false;         // set by SETLKW: nothing was answered, call again with mayWait on a thread that may block
 };
 
 class Dispatcher {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "access/fuse/crash_state.h"
 #include "access/fuse/server.h"
 #include "access/fuse/stub_vfs.h"
 
@@ -25,7 +26,8 @@ class DispatcherTest : public ::testing::Test {
   }
   static std::string message(Op op, uint64_t node, const std::string& args, uint64_t unique = 2) {
     InHeader h{};
-    h.len = static_cast<uint32_t>(sizeof h + args.size()), h.opcode = static_cast<uint32_t>(op), h.unique = unique, h.nodeId = node;
+    h.len = static_cast<uint32_t>(sizeof h + args.size()), h.opcode = static_cast<uint32_t>(op), h.unique = unique,
+    h.nodeId = node;
     return bytes(h) + args;
   }
   // Runs one request; the errno of its answer, -1 if it has none.
@@ -45,7 +47,9 @@ class DispatcherTest : public ::testing::Test {
     if (reply_.size() >= sizeof t) std::memcpy(&t, reply_.payload().data(), sizeof t);
     return t;
   }
-  static std::string create(const std::string& name, uint32_t flags = O_RDWR | O_CREAT) { return bytes(CreateIn{flags, 0644, 022, 0}) + name + '\0'; }
+  static std::string create(const std::string& name, uint32_t flags = O_RDWR | O_CREAT) {
+    return bytes(CreateIn{flags, 0644, 022, 0}) + name + '\0';
+  }
 
   StubVfs vfs_;
   ServerConfig config_;
@@ -61,19 +65,46 @@ class DispatcherTest : public ::testing::Test {
 
 TEST_F(DispatcherTest, CutRequestsAreRefusedWhereverTheyAreCut) {
   const auto name = std::string("n") + '\0';
-  const std::vector<std::pair<Op, std::string>> whole = {
-      {Op::lookup, name}, {Op::getattr, bytes(GetattrIn{})}, {Op::setattr, bytes(SetattrIn{})}, {Op::symlink, name + "t" + '\0'},
-      {Op::mknod, bytes(MknodIn{S_IFREG | 0600, 0, 0, 0}) + name}, {Op::mkdir, bytes(MkdirIn{0700, 0}) + name}, {Op::unlink, name}, {Op::rmdir, name},
-      {Op::rename, bytes(RenameIn{1}) + name + name}, {Op::rename2, bytes(Rename2In{1, 0, 0}) + name + name}, {Op::link, bytes(LinkIn{2}) + name},
-      {Op::open, bytes(OpenIn{})}, {Op::read, bytes(ReadIn{})}, {Op::write, bytes(WriteIn{1, 0, 4, 0, 0, 0, 0}) + "data"},
-      {Op::release, bytes(ReleaseIn{})}, {Op::fsync, bytes(FsyncIn{})}, {Op::setxattr, bytes(SetxattrIn{3, 0}) + name + "abc"},
-      {Op::getxattr, bytes(GetxattrIn{}) + name}, {Op::listxattr, bytes(GetxattrIn{})}, {Op::removexattr, name}, {Op::flush, bytes(FlushIn{})},
-      {Op::opendir, bytes(OpenIn{})}, {Op::readdir, bytes(ReadIn{})}, {Op::readdirplus, bytes(ReadIn{})}, {Op::releasedir, bytes(ReleaseIn{})},
-      {Op::fsyncdir, bytes(FsyncIn{})}, {Op::getlk, bytes(LkIn{})}, {Op::setlk, bytes(LkIn{})}, {Op::setlkw, bytes(LkIn{})}, {Op::access, bytes(AccessIn{})},
-      {Op::create, create("n")}, {Op::tmpfile, create("n")}, {Op::ioctl, bytes(IoctlIn{})}, {Op::fallocate, bytes(FallocateIn{})},
-      {Op::lseek, bytes(LseekIn{})}, {Op::copyFileRange, bytes(CopyFileRangeIn{})}, {Op::copyFileRange64, bytes(CopyFileRangeIn{})}};
+  const std::vector<std::pair<Op, std::string>> whole = {{Op::lookup, name},
+                                                         {Op::getattr, bytes(GetattrIn{})},
+                                                         {Op::setattr, bytes(SetattrIn{})},
+                                                         {Op::symlink, name + "t" + '\0'},
+                                                         {Op::mknod, bytes(MknodIn{S_IFREG | 0600, 0, 0, 0}) + name},
+                                                         {Op::mkdir, bytes(MkdirIn{0700, 0}) + name},
+                                                         {Op::unlink, name},
+                                                         {Op::rmdir, name},
+                                                         {Op::rename, bytes(RenameIn{1}) + name + name},
+                                                         {Op::rename2, bytes(Rename2In{1, 0, 0}) + name + name},
+                                                         {Op::link, bytes(LinkIn{2}) + name},
+                                                         {Op::open, bytes(OpenIn{})},
+                                                         {Op::read, bytes(ReadIn{})},
+                                                         {Op::write, bytes(WriteIn{1, 0, 4, 0, 0, 0, 0}) + "data"},
+                                                         {Op::release, bytes(ReleaseIn{})},
+                                                         {Op::fsync, bytes(FsyncIn{})},
+                                                         {Op::setxattr, bytes(SetxattrIn{3, 0}) + name + "abc"},
+                                                         {Op::getxattr, bytes(GetxattrIn{}) + name},
+                                                         {Op::listxattr, bytes(GetxattrIn{})},
+                                                         {Op::removexattr, name},
+                                                         {Op::flush, bytes(FlushIn{})},
+                                                         {Op::opendir, bytes(OpenIn{})},
+                                                         {Op::readdir, bytes(ReadIn{})},
+                                                         {Op::readdirplus, bytes(ReadIn{})},
+                                                         {Op::releasedir, bytes(ReleaseIn{})},
+                                                         {Op::fsyncdir, bytes(FsyncIn{})},
+                                                         {Op::getlk, bytes(LkIn{})},
+                                                         {Op::setlk, bytes(LkIn{})},
+                                                         {Op::setlkw, bytes(LkIn{})},
+                                                         {Op::access, bytes(AccessIn{})},
+                                                         {Op::create, create("n")},
+                                                         {Op::tmpfile, create("n")},
+                                                         {Op::ioctl, bytes(IoctlIn{})},
+                                                         {Op::fallocate, bytes(FallocateIn{})},
+                                                         {Op::lseek, bytes(LseekIn{})},
+                                                         {Op::copyFileRange, bytes(CopyFileRangeIn{})},
+                                                         {Op::copyFileRange64, bytes(CopyFileRangeIn{})}};
   for (const auto& [op, args] : whole)
-    for (size_t n = 0; n < args.size(); ++n) EXPECT_EQ(run(message(op, 1, args.substr(0, n))), EINVAL) << "operation " << static_cast<int>(op) << " cut at " << n;
+    for (size_t n = 0; n < args.size(); ++n)
+      EXPECT_EQ(run(message(op, 1, args.substr(0, n))), EINVAL) << "operation " << static_cast<int>(op) << " cut at " << n;
 }
 
 TEST_F(DispatcherTest, UnansweredOnesStaySoWhenCut) {
@@ -101,7 +132,8 @@ TEST_F(DispatcherTest, SizesThatDoNotFitAreRefused) {
 }
 
 TEST_F(DispatcherTest, WhatWeDoNotHaveIsNotAskedForAgain) {
-  for (uint32_t op : {37u, 40u, 48u, 49u, 52u, 53u + 1, 4096u, 0xFFFFFFFFu, 0u}) EXPECT_EQ(run(message(static_cast<Op>(op), 1, std::string(200, 0))), ENOSYS) << op;
+  for (uint32_t op : {37u, 40u, 48u, 49u, 52u, 53u + 1, 4096u, 0xFFFFFFFFu, 0u})
+    EXPECT_EQ(run(message(static_cast<Op>(op), 1, std::string(200, 0))), ENOSYS) << op;
 }
 
 TEST_F(DispatcherTest, WithoutXattrsTheKernelIsToldNotToAsk) {
@@ -188,7 +220,9 @@ TEST_F(DispatcherTest, AnAclByAStrangerToTheGroupDropsSetgid) {
     return m;
   };
   const auto modeAfter = [&](const std::string& m) {
-    EXPECT_TRUE(vfs_.setattr({}, ino, 0, false, {.mask = meta::kSetMode | meta::kSetUid | meta::kSetGid, .mode = 02755, .uid = 7, .gid = 50}, 0).isOk());
+    EXPECT_TRUE(vfs_.setattr({}, ino, 0, false,
+                             {.mask = meta::kSetMode | meta::kSetUid | meta::kSetGid, .mode = 02755, .uid = 7, .gid = 50}, 0)
+                    .isOk());
     EXPECT_EQ(run(m), 0);
     return vfs_.getattr({}, ino, 0)->attr.mode;
   };
@@ -231,6 +265,20 @@ TEST_F(DispatcherTest, AHandleThatTheKernelNeverSawIsGivenToIt) {
   ASSERT_EQ(run(message(Op::open, vfs_.find("f"), bytes(OpenIn{O_RDONLY, 0}), 2 | kUniqueResend), &note), 0);
   EXPECT_EQ(answer<OpenOut>().fh, 77u);
   EXPECT_EQ(vfs_.opens, opens);
+}
+
+TEST_F(DispatcherTest, ANamelessFileThatTheKernelNeverSawIsGivenToIt) {
+  auto state = CrashState::inProcess();
+  vfs_.recorder = state.get();
+  JournalEntry note;
+  CrashState::setCurrent(&note);
+  ASSERT_EQ(run(message(Op::tmpfile, 1, create("")), &note), 0);
+  CrashState::setCurrent(nullptr);
+  const auto ino = answer<EntryOut>().nodeId;
+  const size_t handles = vfs_.openHandles();
+  ASSERT_EQ(run(message(Op::tmpfile, 1, create(""), 2 | kUniqueResend), &note), 0);
+  EXPECT_EQ(answer<EntryOut>().nodeId, ino);
+  EXPECT_EQ(vfs_.openHandles(), handles);
 }
 
 TEST_F(DispatcherTest, ACreateThatWasNotDoneIsDone) {

@@ -6,6 +6,7 @@ namespace aquifer::fuse {
 namespace {
 
 // What the manual pages of the file-system calls name, together.
+// clang-format off
 bool documented(int e) {
   switch (e) {
     case EPERM: case ENOENT: case EINTR: case EIO: case ENXIO: case E2BIG: case EBADF: case EAGAIN: case ENOMEM: case EACCES:
@@ -30,6 +31,7 @@ bool mayBeUnimplemented(Op op) {
   }
 }
 
+// clang-format on
 bool mayWait(Op op) { return op == Op::setlk || op == Op::setlkw || op == Op::read || op == Op::write || op == Op::open; }
 
 }  // namespace

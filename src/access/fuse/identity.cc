@@ -63,8 +63,13 @@ std::vector<uint32_t> GroupCache::of(uint32_t pid) {
 }
 
 Identity::Identity(const ServerConfig& c)
-    : rootSquash_(c.rootSquash), allSquash_(c.allSquash), checkPermission_(c.checkPermission), uid_(c.squashUid), gid_(c.squashGid),
-      rootUid_(c.rootSquashUid), rootGid_(c.rootSquashGid) {}
+    : rootSquash_(c.rootSquash),
+      allSquash_(c.allSquash),
+      checkPermission_(c.checkPermission),
+      uid_(c.squashUid),
+      gid_(c.squashGid),
+      rootUid_(c.rootSquashUid),
+      rootGid_(c.rootSquashGid) {}
 
 meta::Context Identity::of(const InHeader& head) {
   meta::Context ctx;

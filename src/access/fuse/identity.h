@@ -1,5 +1,5 @@
-// Who asks: the request's uid, gid and pid as the mount maps them, and the caller's supplementary groups where we check permissions.
-// Thread-safe.
+// Who asks: the request's uid, gid and pid as the mount maps them, and the caller's supplementary groups where we check
+// permissions. Thread-safe.
 #pragma once
 
 #include <cstdint>

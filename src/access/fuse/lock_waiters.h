@@ -21,10 +21,10 @@ class LockWaiters {
   static constexpr size_t kThreads = 128, kWaiting = 4096;
 
   LockWaiters(Dispatcher& dispatcher, Inflight& inflight);
-  ~LockWaiters();                                   // stop()
+  ~LockWaiters();  // stop()
   // `message`: the whole request; the answer goes out over `fd`. False when too many wait: the caller answers ENOLCK.
   bool wait(int fd, std::span<const std::byte> message, InflightSlot* from);
-  void stop();                                      // interrupts and answers all that wait
+  void stop();  // interrupts and answers all that wait
   size_t waiting();
 
  private:

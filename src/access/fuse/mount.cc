@@ -46,7 +46,8 @@ int runProgram(std::vector<std::string> argv, const std::vector<std::string>& ex
     while ((n = read(out[0], buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR)) {
       if (n > 0 && output->size() < 4096) output->append(buf, static_cast<size_t>(n));
     }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
     while (!output->empty() && output->back() == '\n') output->pop_back();
   }
@@ -62,7 +63,8 @@ int receiveDescriptor(int socket) {
   msghdr msg{};
   msg.msg_iov = &part, msg.msg_iovlen = 1, msg.msg_control = control, msg.msg_controllen = sizeof control;
   ssize_t n;
-  while ((n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {}
+  while ((n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  }
   if (n <= 0) return -1;
   const cmsghdr* c = CMSG_FIRSTHDR(&msg);
   if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len < CMSG_LEN(sizeof(int))) return -1;

@@ -16,13 +16,25 @@ struct FlagWord {
 };
 // `ro` is not among them: a read-only client says EROFS itself, and the mount table shows rw as that of JuiceFS does.
 constexpr FlagWord kFlagWords[] = {
-    {"rw", MS_RDONLY, false},          {"suid", MS_NOSUID, false},       {"nosuid", MS_NOSUID, true},     {"dev", MS_NODEV, false},
-    {"nodev", MS_NODEV, true},         {"exec", MS_NOEXEC, false},       {"noexec", MS_NOEXEC, true},     {"async", MS_SYNCHRONOUS, false},
-    {"sync", MS_SYNCHRONOUS, true},    {"atime", MS_NOATIME, false},     {"noatime", MS_NOATIME, true},   {"dirsync", MS_DIRSYNC, true},
-    {"nodiratime", MS_NODIRATIME, true}, {"diratime", MS_NODIRATIME, false}, {"relatime", MS_RELATIME, true},
+    {"rw", MS_RDONLY, false},
+    {"suid", MS_NOSUID, false},
+    {"nosuid", MS_NOSUID, true},
+    {"dev", MS_NODEV, false},
+    {"nodev", MS_NODEV, true},
+    {"exec", MS_NOEXEC, false},
+    {"noexec", MS_NOEXEC, true},
+    {"async", MS_SYNCHRONOUS, false},
+    {"sync", MS_SYNCHRONOUS, true},
+    {"atime", MS_NOATIME, false},
+    {"noatime", MS_NOATIME, true},
+    {"dirsync", MS_DIRSYNC, true},
+    {"nodiratime", MS_NODIRATIME, true},
+    {"diratime", MS_NODIRATIME, false},
+    {"relatime", MS_RELATIME, true},
     {"strictatime", MS_STRICTATIME, true},
 };
-constexpr std::string_view kOurs[] = {"ro", "allow_other", "allow_root", "nonempty", "debug", "writeback_cache", "async_dio", "default_permissions"};
+constexpr std::string_view kOurs[] = {"ro",    "allow_other",     "allow_root", "nonempty",
+                                      "debug", "writeback_cache", "async_dio",  "default_permissions"};
 constexpr std::string_view kKernelKeys[] = {"max_read=", "blksize=", "context=", "fscontext=", "defcontext=", "rootcontext="};
 constexpr std::string_view kOurKeys[] = {"fsname=", "subtype="};
 
@@ -32,7 +44,8 @@ std::optional<FlagWord> flagWord(std::string_view word) {
   return {};
 }
 bool anyOf(const auto& list, std::string_view word) {
-  return std::any_of(std::begin(list), std::end(list), [&](std::string_view k) { return k.ends_with('=') ? word.starts_with(k) : word == k; });
+  return std::any_of(std::begin(list), std::end(list),
+                     [&](std::string_view k) { return k.ends_with('=') ? word.starts_with(k) : word == k; });
 }
 // What of `extra` the kernel has to be told beside flags.
 std::string passedWords(const MountOptions& o) {
@@ -59,7 +72,8 @@ KernelMount kernelMount(const MountOptions& o, int fd) {
   k.flags = MS_NOSUID | MS_NODEV;
   for (const auto& w : o.extra)
     if (auto f = flagWord(w)) k.flags = f->set ? k.flags | f->bit : k.flags & ~f->bit;
-  k.data = "fd=" + std::to_string(fd) + ",rootmode=40000,user_id=" + std::to_string(geteuid()) + ",group_id=" + std::to_string(getegid());
+  k.data = "fd=" + std::to_string(fd) + ",rootmode=40000,user_id=" + std::to_string(geteuid()) +
+           ",group_id=" + std::to_string(getegid());
   if (o.defaultPermissions) k.data += ",default_permissions";
   if (o.allowOther) k.data += ",allow_other";
   k.data += ",max_read=" + std::to_string(o.maxRead) + passedWords(o);

@@ -8,9 +8,9 @@
 namespace aquifer::fuse {
 
 struct KernelMount {
-  std::string type;          // fuse.juicefs
-  unsigned long flags = 0;   // MS_*
-  std::string data;          // fd=…,rootmode=40000,…
+  std::string type;         // fuse.juicefs
+  unsigned long flags = 0;  // MS_*
+  std::string data;         // fd=…,rootmode=40000,…
 };
 // Refuses words that neither we, the kernel nor fusermount3 know, naming the first: Code::config.
 Status checkMountOptions(const MountOptions& options);

@@ -10,9 +10,9 @@ namespace aquifer::fuse {
 
 struct Negotiated {
   InitOut out{};
-  uint64_t flags = 0;       // those in force
+  uint64_t flags = 0;  // those in force
   uint32_t maxWrite = 0;
-  bool tooOld = false;      // protocol before 7.12: answer anyway with what we speak, then stop
+  bool tooOld = false;  // protocol before 7.12: answer anyway with what we speak, then stop
 };
 Negotiated negotiateInit(const InitIn& in, const ServerConfig& config);
 

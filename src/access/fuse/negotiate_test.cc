@@ -23,11 +23,11 @@ TEST(Negotiate, TakesWhatIsOfferedAndWantedOnly) {
   EXPECT_EQ(n.out.maxWrite, 1u << 20);
   EXPECT_EQ(n.out.maxPages, 256);
   EXPECT_EQ(n.out.timeGran, 1u);
-  for (uint64_t f : {kInitAsyncRead, kInitBigWrites, kInitReaddirplus, kInitReaddirplusAuto, kInitParallelDirops, kInitFlockLocks, kInitPosixLocks,
-                     kInitAutoInvalData, kInitCacheSymlinks, kInitExportSupport, kInitMaxPages, kInitHasResend})
+  for (uint64_t f : {kInitAsyncRead, kInitBigWrites, kInitReaddirplus, kInitReaddirplusAuto, kInitParallelDirops, kInitFlockLocks,
+                     kInitPosixLocks, kInitAutoInvalData, kInitCacheSymlinks, kInitExportSupport, kInitMaxPages, kInitHasResend})
     EXPECT_TRUE(n.flags & f) << std::hex << f;
-  for (uint64_t f : {kInitAtomicTrunc, kInitHandleKillpriv, kInitHandleKillprivV2, kInitNoOpendirSupport, kInitDontMask, kInitPosixAcl,
-                     kInitWritebackCache, kInitAsyncDio, kInitSetxattrExt})
+  for (uint64_t f : {kInitAtomicTrunc, kInitHandleKillpriv, kInitHandleKillprivV2, kInitNoOpendirSupport, kInitDontMask,
+                     kInitPosixAcl, kInitWritebackCache, kInitAsyncDio, kInitSetxattrExt})
     EXPECT_FALSE(n.flags & f) << std::hex << f;
 }
 
@@ -35,7 +35,8 @@ TEST(Negotiate, OptionsTurnFlagsOn) {
   ServerConfig c;
   c.dontMask = c.posixAcl = c.writebackCache = c.asyncDio = true;
   const auto n = negotiateInit(modernKernel(), c);
-  EXPECT_EQ(n.flags & (kInitDontMask | kInitPosixAcl | kInitWritebackCache | kInitAsyncDio), kInitDontMask | kInitPosixAcl | kInitWritebackCache | kInitAsyncDio);
+  EXPECT_EQ(n.flags & (kInitDontMask | kInitPosixAcl | kInitWritebackCache | kInitAsyncDio),
+            kInitDontMask | kInitPosixAcl | kInitWritebackCache | kInitAsyncDio);
 }
 
 TEST(Negotiate, AnOldKernelGetsLess) {

@@ -49,7 +49,8 @@ void KernelNotifier::send(const Message& m) {
   Status sent;
   if (m.entry) {
     NotifyInvalEntry body{m.ino, static_cast<uint32_t>(m.name.size()), 0};
-    sent = notifyKernel(fd_, Notify::invalEntry, std::as_bytes(std::span(&body, 1)), std::as_bytes(std::span(m.name.c_str(), m.name.size() + 1)));
+    sent = notifyKernel(fd_, Notify::invalEntry, std::as_bytes(std::span(&body, 1)),
+                        std::as_bytes(std::span(m.name.c_str(), m.name.size() + 1)));
   } else {
     NotifyInvalInode body{m.ino, m.off, m.len};
     sent = notifyKernel(fd_, Notify::invalInode, std::as_bytes(std::span(&body, 1)));

@@ -1,5 +1,5 @@
-// Tells the kernel to forget cached data, attributes and names, on a thread of its own: the kernel may make such a message wait for
-// a page that is just being read, so no thread that serves requests may send it. Thread-safe.
+// Tells the kernel to forget cached data, attributes and names, on a thread of its own: the kernel may make such a message wait
+// for a page that is just being read, so no thread that serves requests may send it. Thread-safe.
 #pragma once
 
 #include <condition_variable>

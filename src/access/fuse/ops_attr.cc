@@ -6,9 +6,7 @@
 namespace aquifer::fuse {
 namespace {
 
-meta::Time timeOf(uint64_t sec, uint32_t nsec) {
-  return {static_cast<int64_t>(sec), nsec < 1'000'000'000 ? nsec : 999'999'999};
-}
+meta::Time timeOf(uint64_t sec, uint32_t nsec) { return {static_cast<int64_t>(sec), nsec < 1'000'000'000 ? nsec : 999'999'999}; }
 
 AttrReply attrReply(const vfs::EntryReply& e) {
   const EntryOut entry = entryOut(e);

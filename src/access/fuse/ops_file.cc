@@ -42,7 +42,8 @@ void Dispatcher::create(Call& c) {
     putOpen(c, *o);
     return;
   }
-  auto made = vfs_.create(c.ctx, parent, name, static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777), in.flags, plannedIno(c));
+  auto made = vfs_.create(c.ctx, parent, name, static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777),
+                          in.flags, plannedIno(c));
   if (!made) return fail(c, made.status());
   c.out->put(entryOut(made->first));
   putOpen(c, made->second);
@@ -52,8 +53,15 @@ void Dispatcher::tmpfile(Call& c) {
   CreateIn in;
   std::string_view name;
   if (!c.in.take(in) || !c.in.takeName(name)) return malformed(c);
-  // Resent ones simply make another: nobody has seen the first, and its session's clean-up removes it.
-  auto made = vfs_.tmpfile(c.ctx, c.in.node(), static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777), in.flags);
+  if (c.known && (c.note->flags.load() & kJournalOpened)) {
+    auto e = vfs_.getattr(c.ctx, c.note->ino.load(), c.note->fh.load());
+    if (!e) return fail(c, e.status());
+    c.out->put(entryOut(*e));
+    putOpen(c, {.fh = c.note->fh.load()});
+    return;
+  }
+  auto made =
+      vfs_.tmpfile(c.ctx, c.in.node(), static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777), in.flags);
   if (!made) return fail(c, made.status());
   c.out->put(entryOut(made->first));
   putOpen(c, made->second);
@@ -115,10 +123,13 @@ void Dispatcher::copyFileRange(Call& c) {
   // The older opcode's reply has 32 bits for the count.
   const bool wide = c.in.op() == Op::copyFileRange64;
   const uint64_t len = wide ? in.len : std::min<uint64_t>(in.len, 0xFFFFF000u);
-  auto n = vfs_.copyFileRange(c.ctx, c.in.node(), in.fhIn, in.offIn, in.nodeOut, in.fhOut, in.offOut, len, static_cast<uint32_t>(in.flags));
+  auto n = vfs_.copyFileRange(c.ctx, c.in.node(), in.fhIn, in.offIn, in.nodeOut, in.fhOut, in.offOut, len,
+                              static_cast<uint32_t>(in.flags));
   if (!n) return fail(c, n.status());
-  if (wide) c.out->put(CopyFileRangeOut{*n});
-  else c.out->put(WriteOut{static_cast<uint32_t>(*n), 0});
+  if (wide)
+    c.out->put(CopyFileRangeOut{*n});
+  else
+    c.out->put(WriteOut{static_cast<uint32_t>(*n), 0});
 }
 
 void Dispatcher::syncfs(Call& c) {

@@ -63,7 +63,8 @@ void Dispatcher::mkdir(Call& c) {
   std::string_view name;
   if (!c.in.take(in) || !c.in.takeName(name)) return malformed(c);
   if (madeBefore(c, c.in.node(), name)) return;
-  putEntry(c, vfs_.mkdir(c.ctx, c.in.node(), name, static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777), plannedIno(c)));
+  putEntry(c, vfs_.mkdir(c.ctx, c.in.node(), name, static_cast<uint16_t>(in.mode & 07777), static_cast<uint16_t>(in.umask & 0777),
+                         plannedIno(c)));
 }
 
 void Dispatcher::symlink(Call& c) {

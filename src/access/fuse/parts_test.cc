@@ -60,7 +60,7 @@ TEST(Identity, GroupsOfAStatusText) {
 TEST(Errnos, OnlyWhatManualPagesName) {
   EXPECT_EQ(documentedErrno(Op::open, 512), EIO);
   EXPECT_EQ(documentedErrno(Op::open, ENOENT), ENOENT);
-  EXPECT_EQ(documentedErrno(Op::open, ENOSYS), EOPNOTSUPP);   // else the kernel would stop sending OPEN
+  EXPECT_EQ(documentedErrno(Op::open, ENOSYS), EOPNOTSUPP);  // else the kernel would stop sending OPEN
   EXPECT_EQ(documentedErrno(Op::lseek, ENOSYS), ENOSYS);
   EXPECT_EQ(documentedErrno(Op::ioctl, ENOSYS), ENOTTY);
   EXPECT_EQ(documentedErrno(Op::setlk, EAGAIN), EAGAIN);
@@ -88,7 +88,7 @@ TEST(Inflight, AnInterruptThatOvertakesItsRequestIsKept) {
   Inflight f(2);
   f.interrupt(20);
   auto* a = f.claim();
-  f.begin(a, 22, INT64_MAX / 2 - 5);   // others pass; notes of long ago are dropped on the way
+  f.begin(a, 22, INT64_MAX / 2 - 5);  // others pass; notes of long ago are dropped on the way
   EXPECT_FALSE(a->interruptedNow());
   f.interrupt(30);
   auto* b = f.claim();

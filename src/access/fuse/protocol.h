@@ -8,6 +8,9 @@
 
 namespace aquifer::fuse {
 
+// Tables: a row a line.
+// clang-format off
+
 inline constexpr uint32_t kProtocolMajor = 7, kProtocolMinor = 45, kOldestMinor = 12;
 inline constexpr uint64_t kRootNode = 1;
 inline constexpr size_t kMinReadBuffer = 8192;
@@ -148,5 +151,7 @@ inline constexpr uint32_t kGetattrFh = 1, kReleaseFlush = 1, kReleaseFlockUnlock
 inline constexpr uint32_t kIoctlCompat = 1, kIoctlUnrestricted = 2, kIoctlDir = 16;
 
 inline constexpr unsigned long kIocClone = 0x8004E500ul;  // _IOR(229, 0, u32): make this descriptor another one of the same connection
+
+// clang-format on
 
 }  // namespace aquifer::fuse

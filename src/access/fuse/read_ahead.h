@@ -1,5 +1,5 @@
-// The kernel's read-ahead of a mount. It starts at 128 KiB, which the INIT reply can only lower; reading files from their start then
-// waits for every eighth of what one request can carry.
+// The kernel's read-ahead of a mount. It starts at 128 KiB, which the INIT reply can only lower; reading files from their start
+// then waits for every eighth of what one request can carry.
 #pragma once
 
 #include <cstdint>

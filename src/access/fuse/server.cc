@@ -30,7 +30,7 @@ namespace {
 constexpr size_t kMaxThreads = 512;                       // that serve requests; those that wait for locks come on top
 constexpr size_t kRequestBytes = (1 << 20) + (64 << 10);  // the largest WRITE, with room for its header
 constexpr size_t kReplyBytes = (1 << 20) + 4096;
-constexpr uint32_t kDeadlyAfter = 3;                      // crashes while a request was worked on, until it is refused
+constexpr uint32_t kDeadlyAfter = 3;  // crashes while a request was worked on, until it is refused
 constexpr int64_t kLongestRequestNanos = 900'000'000'000;
 constexpr int64_t kInterruptAfterNanos = 3'000'000'000, kGiveUpNanos = 10'000'000'000;  // of stop()
 
@@ -45,8 +45,13 @@ void installWakeSignal() {
 class ServerImpl : public Server {
  public:
   ServerImpl(int fd, vfs::Vfs& vfs, const ServerConfig& config)
-      : fd_(fd), vfs_(vfs), config_(config), inflight_(CrashState::kThreadNotes + LockWaiters::kWaiting),
-        dispatcher_(vfs, config, [this](uint64_t unique) { inflight_.interrupt(unique); }), notifier_(fd), waiters_(dispatcher_, inflight_) {
+      : fd_(fd),
+        vfs_(vfs),
+        config_(config),
+        inflight_(CrashState::kThreadNotes + LockWaiters::kWaiting),
+        dispatcher_(vfs, config, [this](uint64_t unique) { inflight_.interrupt(unique); }),
+        notifier_(fd),
+        waiters_(dispatcher_, inflight_) {
     installWakeSignal();
   }
   ~ServerImpl() override {
@@ -148,11 +153,13 @@ Status ServerImpl::adopt(const std::string& init, bool resend) {
   if (survivors.nextHandle) vfs_.startHandlesFrom(std::max(vfs_.nextHandle(), survivors.nextHandle));
   for (const auto& h : survivors.handles) vfs_.adoptHandle(h.fh, h.ino, h.flags, h.lost);
   if (!survivors.handles.empty() || survivors.lostInodes) {
-    LOG_INFO("adopted {} open handles; {} files had written bytes that were not stored yet", survivors.handles.size(), survivors.lostInodes);
+    LOG_INFO("adopted {} open handles; {} files had written bytes that were not stored yet", survivors.handles.size(),
+             survivors.lostInodes);
   }
   // Not asked whether the kernel offered it: other programs keep the INIT request without the word where that flag stands.
   if (resend) {
-    if (auto s = notifyKernel(fd_, Notify::resend, {}); !s) LOG_WARN("requests of the old process cannot be asked for again: {}", s.text());
+    if (auto s = notifyKernel(fd_, Notify::resend, {}); !s)
+      LOG_WARN("requests of the old process cannot be asked for again: {}", s.text());
   }
   return {};
 }
@@ -182,8 +189,10 @@ void ServerImpl::attachClones() {
     candidates = ownClones_;
   }
   for (int fd : candidates) {
-    if (auto s = cloneDevice(fd, fd_); s) clones_.push_back(fd);
-    else LOG_WARN("{}", s.text());
+    if (auto s = cloneDevice(fd, fd_); s)
+      clones_.push_back(fd);
+    else
+      LOG_WARN("{}", s.text());
   }
 }
 
@@ -282,14 +291,17 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
   CrashState::setCurrent(&note);
   inflight_.begin(slot, unique, monotonicNanos());
   if (orphan && orphan->deaths.load() >= kDeadlyAfter) {
-    LOG_ERROR("operation {} on inode {} was being worked on in each of the last {} crashes: refused", call.in.head().opcode, call.in.node(), kDeadlyAfter);
+    LOG_ERROR("operation {} on inode {} was being worked on in each of the last {} crashes: refused", call.in.head().opcode,
+              call.in.node(), kDeadlyAfter);
     reply.reset(), reply.fail(EIO);
   } else {
     dispatcher_.handle(call);
   }
   if (call.mustWait) {
-    if (waiters_.wait(fd, message, slot)) reply.none();
-    else reply.reset(), reply.fail(ENOLCK);
+    if (waiters_.wait(fd, message, slot))
+      reply.none();
+    else
+      reply.reset(), reply.fail(ENOLCK);
   }
   inflight_.end(slot);
   if (reply.wanted()) {
@@ -301,8 +313,10 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
     }
   }
   CrashState::setCurrent(nullptr);
-  if (orphan) state_->dropOrphan(orphan);
-  else note.identity.store(0, std::memory_order_release);
+  if (orphan)
+    state_->dropOrphan(orphan);
+  else
+    note.identity.store(0, std::memory_order_release);
 }
 
 Status ServerImpl::serve() {

@@ -75,8 +75,10 @@ TEST_F(ServerTest, TheMountTableLineIsTheKnownOne) {
   std::string line, found;
   while (std::getline(mounts, line))
     if (line.find(mp_) != std::string::npos) found = line;
-  EXPECT_EQ(found, "JuiceFS:vol " + mp_ +
-                       " fuse.juicefs rw,nosuid,nodev,relatime,user_id=0,group_id=0,default_permissions,allow_other,max_read=1048576 0 0");
+  EXPECT_EQ(
+      found,
+      "JuiceFS:vol " + mp_ +
+          " fuse.juicefs rw,nosuid,nodev,relatime,user_id=0,group_id=0,default_permissions,allow_other,max_read=1048576 0 0");
   EXPECT_EQ(server_->initRequest().size(), 104u);
 }
 

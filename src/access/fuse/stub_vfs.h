@@ -35,9 +35,9 @@ class StubVfs : public vfs::Vfs {
     bool lost;
   };
   std::map<Handle, Adopted> adopted;
-  bool zeroReads = false;      // reads copy nothing: measures the transport
+  bool zeroReads = false;  // reads copy nothing: measures the transport
   size_t openHandles();
-  Ino find(std::string_view name);            // in the root, 0 = absent
+  Ino find(std::string_view name);  // in the root, 0 = absent
   void addFile(std::string_view name, std::string data);
 
   const vfs::VfsConfig& config() const override { return cfg; }
@@ -59,7 +59,8 @@ class StubVfs : public vfs::Vfs {
   Status rename(const Context&, Ino, std::string_view, Ino, std::string_view, uint32_t) override;
   R<vfs::EntryReply> link(const Context&, Ino, Ino, std::string_view) override;
   R<vfs::OpenReply> open(const Context&, Ino, uint32_t) override;
-  R<std::pair<vfs::EntryReply, vfs::OpenReply>> create(const Context&, Ino, std::string_view, uint16_t, uint16_t, uint32_t, Ino) override;
+  R<std::pair<vfs::EntryReply, vfs::OpenReply>> create(const Context&, Ino, std::string_view, uint16_t, uint16_t, uint32_t,
+                                                       Ino) override;
   R<std::pair<vfs::EntryReply, vfs::OpenReply>> tmpfile(const Context&, Ino, uint16_t, uint16_t, uint32_t) override;
   R<size_t> read(const Context&, Ino, Handle, uint64_t, std::span<std::byte>, uint32_t) override;
   R<size_t> write(const Context&, Ino, Handle, uint64_t, std::span<const std::byte>, uint32_t) override;
@@ -92,7 +93,7 @@ class StubVfs : public vfs::Vfs {
     std::string data;
     std::map<std::string, Ino, std::less<>> entries;
     std::map<std::string, std::string, std::less<>> xattrs;
-    uint64_t lockOwner = 0;   // one exclusive lock a node, 0 = free
+    uint64_t lockOwner = 0;  // one exclusive lock a node, 0 = free
   };
   Status enter(const Context&, const char* operation);
   Node* node(Ino ino);

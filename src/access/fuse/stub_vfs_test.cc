@@ -29,7 +29,8 @@ vfs::EntryReply StubVfs::entry(Ino ino) {
   vfs::EntryReply e;
   auto& n = nodes_[ino];
   if (n.attr.type == FileType::regular) n.attr.length = n.data.size();
-  e.ino = ino, e.attr = n.attr, e.blocks512 = (n.attr.length + 511) / 512, e.attrTimeout = cfg.attrTimeout, e.entryTimeout = cfg.entryTimeout;
+  e.ino = ino, e.attr = n.attr, e.blocks512 = (n.attr.length + 511) / 512, e.attrTimeout = cfg.attrTimeout,
+  e.entryTimeout = cfg.entryTimeout;
   return e;
 }
 
@@ -101,25 +102,31 @@ Result<std::string> StubVfs::readlink(const Context& ctx, Ino ino) {
   return n ? Result<std::string>(n->data) : Code::notFound;
 }
 
-Result<StubVfs::Ino> StubVfs::make(const Context& ctx, Ino parent, std::string_view name, FileType type, uint16_t mode, Ino want) {
+Result<StubVfs::Ino> StubVfs::make(const Context& ctx, Ino parent, std::string_view name, FileType type, uint16_t mode,
+                                   Ino want) {
   auto* p = node(parent);
   if (!p) return Code::notFound;
   if (name.size() > meta::kMaxName) return Code::nameTooLong;
   if (!name.empty() && p->entries.contains(name)) return Code::exists;
   const Ino ino = want ? want : nextIno_++;
   Node n;
-  n.attr.type = type, n.attr.mode = mode & 07777, n.attr.uid = ctx.uid, n.attr.gid = ctx.gid, n.attr.nlink = 1, n.attr.parent = parent;
+  n.attr.type = type, n.attr.mode = mode & 07777, n.attr.uid = ctx.uid, n.attr.gid = ctx.gid, n.attr.nlink = 1,
+  n.attr.parent = parent;
   n.attr.mtime = n.attr.ctime = n.attr.atime = {1'000'000'000, 5};
   nodes_[ino] = std::move(n);
   if (!name.empty()) nodes_[parent].entries[std::string(name)] = ino;
   return ino;
 }
 
-Result<vfs::EntryReply> StubVfs::mknod(const Context& ctx, Ino parent, std::string_view name, uint32_t mode, uint16_t, uint32_t rdev, Ino want) {
+Result<vfs::EntryReply> StubVfs::mknod(const Context& ctx, Ino parent, std::string_view name, uint32_t mode, uint16_t,
+                                       uint32_t rdev, Ino want) {
   TRY(enter(ctx, "mknod"));
   std::lock_guard l(mu_);
-  const auto type = S_ISFIFO(mode) ? FileType::fifo : S_ISCHR(mode) ? FileType::charDevice : S_ISBLK(mode) ? FileType::blockDevice
-                    : S_ISSOCK(mode) ? FileType::socket : FileType::regular;
+  const auto type = S_ISFIFO(mode)   ? FileType::fifo
+                    : S_ISCHR(mode)  ? FileType::charDevice
+                    : S_ISBLK(mode)  ? FileType::blockDevice
+                    : S_ISSOCK(mode) ? FileType::socket
+                                     : FileType::regular;
   TRY_ASSIGN(const Ino ino, make(ctx, parent, name, type, static_cast<uint16_t>(mode), want));
   nodes_[ino].attr.rdev = rdev;
   return entry(ino);
@@ -133,7 +140,8 @@ Result<vfs::EntryReply> StubVfs::mkdir(const Context& ctx, Ino parent, std::stri
   return entry(ino);
 }
 
-Result<vfs::EntryReply> StubVfs::symlink(const Context& ctx, Ino parent, std::string_view name, std::string_view target, Ino want) {
+Result<vfs::EntryReply> StubVfs::symlink(const Context& ctx, Ino parent, std::string_view name, std::string_view target,
+                                         Ino want) {
   TRY(enter(ctx, "symlink"));
   std::lock_guard l(mu_);
   TRY_ASSIGN(const Ino ino, make(ctx, parent, name, FileType::symlink, 0777, want));
@@ -167,7 +175,8 @@ Status StubVfs::rmdir(const Context& ctx, Ino parent, std::string_view name) {
   return {};
 }
 
-Status StubVfs::rename(const Context& ctx, Ino parent, std::string_view name, Ino newParent, std::string_view newName, uint32_t flags) {
+Status StubVfs::rename(const Context& ctx, Ino parent, std::string_view name, Ino newParent, std::string_view newName,
+                       uint32_t flags) {
   TRY(enter(ctx, "rename"));
   std::lock_guard l(mu_);
   auto *from = node(parent), *to = node(newParent);
@@ -206,19 +215,23 @@ Result<vfs::OpenReply> StubVfs::open(const Context& ctx, Ino ino, uint32_t flags
   return vfs::OpenReply{.fh = newHandle(ino, flags), .directIo = (flags & O_DIRECT) != 0};
 }
 
-Result<std::pair<vfs::EntryReply, vfs::OpenReply>> StubVfs::create(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t,
-                                                                   uint32_t flags, Ino want) {
+Result<std::pair<vfs::EntryReply, vfs::OpenReply>> StubVfs::create(const Context& ctx, Ino parent, std::string_view name,
+                                                                   uint16_t mode, uint16_t, uint32_t flags, Ino want) {
   TRY(enter(ctx, "create"));
   std::lock_guard l(mu_);
   auto made = make(ctx, parent, name, FileType::regular, mode, want);
   Ino ino = 0;
-  if (made) ino = *made;
-  else if (made.is(Code::exists) && !(flags & O_EXCL)) ino = nodes_[parent].entries.find(name)->second;
-  else return made.status();
+  if (made)
+    ino = *made;
+  else if (made.is(Code::exists) && !(flags & O_EXCL))
+    ino = nodes_[parent].entries.find(name)->second;
+  else
+    return made.status();
   return std::pair{entry(ino), vfs::OpenReply{.fh = newHandle(ino, flags)}};
 }
 
-Result<std::pair<vfs::EntryReply, vfs::OpenReply>> StubVfs::tmpfile(const Context& ctx, Ino parent, uint16_t mode, uint16_t, uint32_t flags) {
+Result<std::pair<vfs::EntryReply, vfs::OpenReply>> StubVfs::tmpfile(const Context& ctx, Ino parent, uint16_t mode, uint16_t,
+                                                                    uint32_t flags) {
   TRY(enter(ctx, "tmpfile"));
   std::lock_guard l(mu_);
   TRY_ASSIGN(const Ino ino, make(ctx, parent, "", FileType::regular, mode, 0));
@@ -239,7 +252,8 @@ Result<size_t> StubVfs::read(const Context& ctx, Ino ino, Handle, uint64_t off, 
   return take;
 }
 
-Result<size_t> StubVfs::write(const Context& ctx, Ino ino, Handle, uint64_t off, std::span<const std::byte> data, uint32_t flags) {
+Result<size_t> StubVfs::write(const Context& ctx, Ino ino, Handle, uint64_t off, std::span<const std::byte> data,
+                              uint32_t flags) {
   ++writes;
   TRY(enter(ctx, "write"));
   std::lock_guard l(mu_);
@@ -290,7 +304,8 @@ Status StubVfs::fallocate(const Context& ctx, Ino ino, Handle, uint32_t, uint64_
   return {};
 }
 
-Result<uint64_t> StubVfs::copyFileRange(const Context& ctx, Ino src, Handle, uint64_t srcOff, Ino dst, Handle, uint64_t dstOff, uint64_t size, uint32_t) {
+Result<uint64_t> StubVfs::copyFileRange(const Context& ctx, Ino src, Handle, uint64_t srcOff, Ino dst, Handle, uint64_t dstOff,
+                                        uint64_t size, uint32_t) {
   TRY(enter(ctx, "copy_file_range"));
   std::lock_guard l(mu_);
   const std::string& s = nodes_[src].data;
@@ -310,7 +325,8 @@ Result<vfs::OpenReply> StubVfs::opendir(const Context& ctx, Ino ino, uint32_t fl
   return vfs::OpenReply{.fh = newHandle(ino, flags)};
 }
 
-Status StubVfs::readdir(const Context& ctx, Ino ino, Handle, uint64_t off, bool plus, const std::function<bool(const vfs::DirRow&)>& row) {
+Status StubVfs::readdir(const Context& ctx, Ino ino, Handle, uint64_t off, bool plus,
+                        const std::function<bool(const vfs::DirRow&)>& row) {
   TRY(enter(ctx, "readdir"));
   std::lock_guard l(mu_);
   auto* n = node(ino);
@@ -389,8 +405,10 @@ Result<meta::LockRange> StubVfs::getlk(const Context& ctx, Ino ino, Handle, uint
   TRY(enter(ctx, "getlk"));
   std::lock_guard l(mu_);
   meta::LockRange r = want;
-  if (!nodes_[ino].lockOwner || nodes_[ino].lockOwner == owner) r.type = 2;
-  else r.pid = 7;
+  if (!nodes_[ino].lockOwner || nodes_[ino].lockOwner == owner)
+    r.type = 2;
+  else
+    r.pid = 7;
   return r;
 }
 
