@@ -73,6 +73,7 @@ Result<size_t> compress(Compression how, object::Bytes in, object::MutableBytes 
 }
 
 Status decompress(Compression how, object::Bytes in, object::MutableBytes out) {
+  if (out.empty()) return {};
   switch (how) {
     case Compression::none:
       if (in.size() < out.size()) return Status(Code::corrupt, "block is too short");

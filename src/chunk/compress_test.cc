@@ -52,6 +52,10 @@ TEST(Compress, damageIsCorruptNeverACrash) {
   }
 }
 
+TEST(Compress, nothingIsLeftToDoForNoBytes) {
+  for (auto how : {Compression::none, Compression::lz4, Compression::zstd}) EXPECT_TRUE(decompress(how, {}, {}));
+}
+
 TEST(Compress, names) {
   EXPECT_EQ(*parseCompression(""), Compression::none);
   EXPECT_EQ(*parseCompression("LZ4"), Compression::lz4);
