@@ -143,15 +143,14 @@ void checkStore(object::ObjectStore& store, bool fresh) {
 }
 
 int run(const Args& args) {
+  // A database is made last, when everything else has been checked: a refused command leaves nothing behind.
   OpenMetaOptions options;
-  options.create = true;
   auto opened = openMeta(args.at(0), options);
-  if (!opened) LOG_FATAL("{}", opened.status().text());
-  auto& meta = **opened;
+  if (!opened && !opened.is(Code::notFormatted)) LOG_FATAL("{}", opened.status().text());
 
   if (auto s = meta::validateVolumeName(args.at(1)); !s) LOG_FATAL("{}", s.text());
   checkNumbers(args);
-  auto loaded = meta.load(false);
+  auto loaded = opened ? (*opened)->load(false) : Result<meta::Format>(Code::notFormatted);
   bool fresh = loaded.is(Code::notFormatted);
   if (!loaded && !fresh) LOG_FATAL("Load metadata: {}", loaded.status().text());
   if (!fresh && args.flag("no-update")) return 0;
@@ -163,6 +162,12 @@ int run(const Args& args) {
   bool checking = !skip || !*skip;
   auto store = openStorage(format, nullptr);
   if (!store) LOG_FATAL("object storage: {}", store.status().text());
+  if (!opened) {
+    options.create = true;
+    opened = openMeta(args.at(0), options);
+    if (!opened) LOG_FATAL("{}", opened.status().text());
+  }
+  auto& meta = **opened;
   bool wroteUuid = false;
   if (checking) {
     checkStore(**store, fresh);

@@ -193,7 +193,8 @@ void Collector::scanObjects() {
   if (const char* v = std::getenv("JFS_GC_SKIPPEDTIME"); v && *v) {
     char* end = nullptr;
     young = std::strtoll(v, &end, 10);
-    if (*end || young < 0) LOG_FATAL("JFS_GC_SKIPPEDTIME is \"{}\"; it takes a number of seconds", v);
+    // Negative: objects of the future are old enough as well (stores without times report "now").
+    if (*end) LOG_FATAL("JFS_GC_SKIPPEDTIME is \"{}\"; it takes a number of seconds", v);
   }
   auto& bar = progress_.counter("Scanned objects");
   auto youngest = unixSeconds() - young;

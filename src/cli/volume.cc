@@ -269,7 +269,7 @@ meta::MetaConfig metaConfig(const Args& a, const std::string& mountPoint) {
   if (atime == "relatime") c.atimeMode = meta::AtimeMode::relatime;
   else if (atime == "strictatime") c.atimeMode = meta::AtimeMode::strictatime;
   else if (atime != "noatime") LOG_WARN("unknown atime-mode \"{}\", using noatime", atime);
-  c.skipDirMtime = std::chrono::nanoseconds(a.durationNanos("skip-dir-mtime"));
+  if (a.isSet("skip-dir-mtime")) c.skipDirMtime = std::chrono::nanoseconds(a.durationNanos("skip-dir-mtime"));
   c.subdir = a.text("subdir");
   c.mountPoint = mountPoint;
   c.hostName = hostName();

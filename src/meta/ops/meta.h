@@ -74,7 +74,9 @@ struct MetaConfig {
   bool readOnly = false, noBgJob = false, fastStatfs = false;
   std::chrono::milliseconds heartbeat{12'000};
   AtimeMode atimeMode = AtimeMode::noatime;
-  std::chrono::nanoseconds skipDirMtime{100'000'000};
+  // A directory's times are left alone if they would move by less. Negative: 0 on an embedded store, where the update rides along
+  // with the commit, and 100 ms elsewhere, where it would make a hot directory hotter.
+  std::chrono::nanoseconds skipDirMtime{-1};
   std::string subdir;          // created if missing on writable mounts
   std::string mountPoint, hostName, version;
   std::vector<std::string> ipAddrs;

@@ -16,9 +16,16 @@ std::unique_ptr<Meta> makeMeta(std::unique_ptr<MetaStore> store, const MetaConfi
   return std::make_unique<MetaImpl>(std::move(store), config);
 }
 
+namespace {
+MetaConfig withDefaults(MetaConfig config, const StoreTraits& traits) {
+  if (config.skipDirMtime.count() < 0) config.skipDirMtime = std::chrono::milliseconds(traits.embedded ? 0 : 100);
+  return config;
+}
+}  // namespace
+
 MetaImpl::MetaImpl(std::unique_ptr<MetaStore> store, const MetaConfig& config)
     : store_(std::move(store)),
-      config_(config),
+      config_(withDefaults(config, store_->traits())),
       format_(std::make_shared<const Format>()),
       inodes_(kInodeBatch, kInodeBatch / 10, kRootIno + 1, [this](uint64_t n) { return takeIds(counter::kNextInode, n); }),
       slices_(kSliceBatch, kSliceBatch / 10, 1, [this](uint64_t n) { return takeIds(counter::kNextChunk, n); }),

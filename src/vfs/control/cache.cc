@@ -106,10 +106,11 @@ void controlCache(ControlCall& call) {
   auto action = call.byteOr(0);
   if (!call.body.ok() || action > 2) return call.finishCode(Code::invalid);
   std::vector<std::string> paths;
-  while (!list.empty()) {
+  for (;;) {   // an empty path is the root of the mount
     auto end = std::min(list.find('\n'), list.size());
-    if (end > 0) paths.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
+    paths.emplace_back(end > 0 ? list.substr(0, end) : "/");
+    if (end == list.size()) break;
+    list.remove_prefix(end + 1);
   }
   constexpr int kMaxThreads = 512;
   CacheJob job(call, static_cast<Action>(action));
