@@ -30,7 +30,7 @@ def suites(soak):
         ("planted damage", PY + ["tests/compat/damage.py", *s], 300, False),
         ("live sharing", PY + ["tests/compat/live.py", *s], 900, False),
         ("old volumes", PY + ["tests/compat/old_volumes.py", *s], 300, False),
-        ("command line beside JuiceFS", PY + ["tests/compat/cli_diff.py", *s], 300, False),
+        ("command line beside JuiceFS", PY + ["tests/compat/cli_diff.py"], 300, False),
         ("bad input", PY + ["tests/mount/bad_input.py", *s], 600, False),
         ("crash", PY + ["tests/crash/kills.py", *s], 900, False),
         ("huge directory", PY + ["tests/mount/huge_dir.py", *s], 600, False),

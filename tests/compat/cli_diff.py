@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 LINE = re.compile(r"^(?:\[\S+\] )?\d{4}/\d\d/\d\d [\d:.]+ juicefs\[\d+\] <(\w+)>: (.*?)(?: \[[^\[\]]*@[^\[\]]*\])?$", re.S)
 # What only one of the two says, and nobody parses.
 NOISE = ("Set storage tier: not supported", "The latency to database is too high", "flush session 0", "close session 0")
@@ -473,14 +475,15 @@ def on_a_mount(b, host):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--ours", required=True)
-    p.add_argument("--theirs", default=shutil.which("juicefs"))
+    p.add_argument("--ours", default=os.environ.get("AQUIFER", os.path.join(ROOT, "build", "aquifer")))
+    p.add_argument("--theirs", default=os.environ.get("JUICEFS") or shutil.which("juicefs"))
     p.add_argument("--keep", action="store_true", help="leave the temporary folder")
     p.add_argument("--only", default="", help="one part: grammar, volumes, across, quotas, encryption, trash, on_their_mount, on_our_mount")
     p.add_argument("pattern", nargs="?", default="", help="only cases whose command line holds this text")
     a = p.parse_args()
     if not a.theirs:
-        sys.exit("the original client is not on PATH: name it with --theirs")
+        print("SKIPPED: the juicefs 1.4.2 program is not installed (scripts/install-deps --tests)\n0 passed, 0 failed, 1 skipped")
+        sys.exit(77)
     folder = tempfile.mkdtemp(prefix="cli-diff-")
     for who, program in (("ours", a.ours), ("theirs", a.theirs)):
         os.makedirs(f"{folder}/{who}-bin")
