@@ -164,6 +164,7 @@ int run(const Args& args) {
   if (!store) LOG_FATAL("object storage: {}", store.status().text());
   if (!opened) {
     options.create = true;
+    options.announce = false;
     opened = openMeta(args.at(0), options);
     if (!opened) LOG_FATAL("{}", opened.status().text());
   }

@@ -140,7 +140,7 @@ std::vector<std::string> localAddresses(const std::string& interfaces) {
 
 Result<std::unique_ptr<meta::Meta>> openMeta(const std::string& given, const OpenMetaOptions& options) {
   auto url = normalizedUrl(given);
-  LOG_INFO("Meta address: {}", maskUrl(url));
+  if (options.announce) LOG_INFO("Meta address: {}", maskUrl(url));
   TRY_ASSIGN(auto full, withEnvironmentPassword(url));
   meta::StoreOptions storeOptions;
   storeOptions.readOnly = options.config.readOnly;

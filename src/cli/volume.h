@@ -16,6 +16,7 @@ namespace aquifer::cli {
 
 struct OpenMetaOptions {
   bool create = false;         // format and load: the database may be empty
+  bool announce = true;        // log the address
   meta::MetaConfig config;     // hostName, version and ioRetries are filled in when empty
 };
 // Logs `Meta address: <masked>`; the store may not be a volume yet. Code::config for an URL that a person has to correct.

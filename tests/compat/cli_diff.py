@@ -95,7 +95,8 @@ class Bench:
         if callable(out):
             left, right = out(left), out(right)
         if out != "none" and left != right:
-            problems.append("stdout:\n" + "\n".join(difflib.unified_diff(right.splitlines(), left.splitlines(), "theirs", "ours", lineterm="", n=1)))
+            left, right = (x if isinstance(x, list) else str(x).splitlines() for x in (left, right))
+            problems.append("stdout:\n" + "\n".join(difflib.unified_diff(right, left, "theirs", "ours", lineterm="", n=1)))
         la, lb = log_lines(a.err), log_lines(b.err)
         if edit:
             la, lb = edit(la), edit(lb)
