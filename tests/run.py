@@ -34,6 +34,7 @@ def suites(soak):
         ("bad input", PY + ["tests/mount/bad_input.py", *s], 600, False),
         ("crash", PY + ["tests/crash/kills.py", *s], 900, False),
         ("huge directory", PY + ["tests/mount/huge_dir.py", *s], 600, False),
+        ("durability", PY + ["tests/mount/durability.py"], 120, False),
         ("one file", PY + ["tests/mount/one_file.py", *s], 300, False),
         ("real programs", PY + ["tests/mount/programs.py", *s], 900, False),
         ("sanitizers", ["bash", "tests/sanitizers.sh", *s], 1500, False),

@@ -153,6 +153,7 @@ Command mountCommand() {
           {"log", text, defaultLogFile("juicefs.log"), "log file of a mount in the background"},
           {"force", flag, "", "accepted; a live mount of the same volume is taken over"},
           {"hide-internal", flag, "", "leave .stats, .config and the like out of listings (the default; =false lists them)"},
+          {"power-safe", flag, "", "every change survives power loss before it is acknowledged (slower: a disk sync each)"},
           {"update-fstab", flag, "", "add or update the entry in /etc/fstab, and link /sbin/mount.juicefs"},
           {"disable-transparent-hugepage", flag, "", "no huge pages for this process"},
       }};

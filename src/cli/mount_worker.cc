@@ -133,6 +133,7 @@ void Worker::becomeService() {
 void Worker::openVolume() {
   OpenMetaOptions options;
   options.config = metaConfig(args_, plan_.mountPoint);
+  options.powerSafe = args_.flag("power-safe");
   options.config.readOnly = plan_.readOnly;
   options.config.noBgJob |= plan_.readOnly;
   options.config.reuseSid = numberFrom(environment("_JFS_META_SID"));
@@ -319,6 +320,7 @@ int Worker::run() {
   openServers();
   openSession();
   serving_ = true;
+  if (state_) state_->beat();  // says that this process serves, before the first answer does
   std::thread([this] { beatLoop(); }).detach();
   std::thread([this] { watchSignals(); }).detach();
   const Status served = server_->serve();
