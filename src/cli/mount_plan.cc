@@ -113,6 +113,7 @@ MountPlan mountPlanOrDie(const Args& a) {
   p.syslog = !a.flag("no-syslog");
   p.logFile = absolutePath(a.text("log"));
   p.readOnly = a.flag("read-only");
+  p.subdir = a.text("subdir");
   p.checkStorage = a.flag("check-storage");
   p.backupSkipTrash = a.flag("backup-skip-trash");
   p.backupMetaNanos = a.durationNanos("backup-meta");

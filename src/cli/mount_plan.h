@@ -19,6 +19,7 @@ struct MountPlan {
   fuse::MountOptions mount;  // fsName is filled in by setVolume
   fuse::ServerConfig server;
   vfs::VfsConfig vfs;
+  std::string subdir;
   bool readOnly = false, checkStorage = false, backupSkipTrash = false;
   int64_t backupMetaNanos = 0;
   bool givenDescriptor = false;  // /dev/fd/N

@@ -45,6 +45,10 @@ bool sameOptions(const Json& live, const MountPlan& plan) {
   if (flag("AllowOther") != plan.mount.allowOther || flag("EnableAcl") != plan.server.posixAcl) return false;
   if (flag("EnableWriteback") != plan.server.writebackCache || flag("DisableXAttrs") == plan.vfs.enableXattr) return false;
   if (numberOf(o, "MaxWrite") != plan.server.maxWrite || textOf(o, "FsName") != plan.mount.fsName) return false;
+  // The kernel has cached names below the old root, and a session belongs to writers.
+  if (!live.contains("Meta") || textOf(live["Meta"], "Subdir") != plan.subdir) return false;
+  const Json& m = live["Meta"];
+  if ((m.contains("ReadOnly") && m["ReadOnly"] == true) != plan.readOnly) return false;
   bool checkedByKernel = false;
   if (o.contains("Options") && o["Options"].is_array())
     for (const auto& w : o["Options"]) checkedByKernel |= w == "default_permissions";

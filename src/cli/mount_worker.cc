@@ -210,11 +210,10 @@ void Worker::openSession() {
     session.fd = *fd;
   }
   // A session row only once there is something to serve: a failed start leaves none behind.
-  if (!plan_.readOnly) {
-    if (auto s = meta_->openSession(); !s) {
-      if (!adopting) (void)fuse::unmountFuse(plan_.mountPoint, true).isOk();
-      LOG_FATAL("new session: {}", s.text());
-    }
+  // (A read-only mount gets no row, but its sub-directory and the quotas come from here too.)
+  if (auto s = meta_->openSession(); !s) {
+    if (!adopting) (void)fuse::unmountFuse(plan_.mountPoint, true).isOk();
+    LOG_FATAL("new session: {}", s.text());
   }
   facts_.sid = meta_->sid();
 

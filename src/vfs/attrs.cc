@@ -45,9 +45,11 @@ Attr VfsImpl::withUnflushed(Ino ino, Attr attr, int64_t askedAt) {
   if (!attr.isRegular()) return attr;
   auto state = inodes_.find(ino);
   if (!state) return attr;
-  state->offerLength(attr.length, askedAt);
-  // Changed by somebody (perhaps by us): open readers must not go on with old slice lists.
-  if (state->differs(attr)) data_->invalidate(ino, 0, meta::kMaxFileSize);
+  state->learn(attr, askedAt, [&] {
+    // Open readers must not go on with old slice lists, nor writers believe in a length that another client has cut.
+    data_->invalidate(ino, 0, meta::kMaxFileSize);
+    if (auto writer = data_->existingWriter(ino)) writer->truncated(attr.length);
+  });
   if (!state->dirty.load(std::memory_order_acquire)) return attr;
   auto writer = data_->existingWriter(ino);
   if (!writer || !writer->dirty()) return attr;

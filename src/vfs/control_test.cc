@@ -112,7 +112,7 @@ TEST_F(ControlTest, RemoveTree) {
   auto r = call(1002, Body().u64(1).u8(1).text("d").u8(1).u8(4));
   EXPECT_EQ(r.code, 0);
   ASSERT_FALSE(r.progress.empty());
-  EXPECT_EQ(r.progress.back().first, 3u);
+  EXPECT_EQ(r.progress.back(), (std::pair<uint64_t, uint64_t>(3, 0)));
   EXPECT_EQ(fs_.find(1, "d"), 0u);
   EXPECT_EQ(call(1002, Body().u64(1).u8(1).text("d")).code, ENOENT);
   EXPECT_EQ(call(1002, Body().u64(1).u8(2).text("..")).code, EINVAL);
@@ -142,8 +142,12 @@ TEST_F(ControlTest, InfoOfAFile) {
   EXPECT_EQ(j["Tier"], (json{{"ID", 0}, {"StorageClass", "actual()"}, {"Tag", ""}}));
   EXPECT_EQ(j["RestoreStatus"], "");
   // Keys come in the order tools print them.
-  EXPECT_LT(r.data.find("\"Ino\""), r.data.find("\"Failed\""));
-  EXPECT_LT(r.data.find("\"Failed\""), r.data.find("\"Summary\""));
+  size_t at = 0;
+  for (std::string k : {"Ino", "Failed", "Reason", "Summary", "Paths", "Chunks", "Objects", "PLocks", "FLocks", "Tier", "RestoreStatus"}) {
+    size_t next = r.data.find("\"" + k + "\"");
+    EXPECT_GE(next, at) << k;
+    at = next;
+  }
 
   auto raw = call(1005, Body().u64(a).u8(1).u8(1).u8(0)).parsed();
   ASSERT_EQ(raw["Chunks"].size(), 1u);
@@ -162,10 +166,10 @@ TEST_F(ControlTest, InfoShowsHolesAndUnflushedBytes) {
   ASSERT_EQ(fs_.truncate(f.ino, 70 << 20), Code::ok);
   ASSERT_TRUE(fs_.write(f, 5 << 20, "0123456789").isOk());
   auto j = call(1005, Body().u64(f.ino).u8(1)).parsed();
-  ASSERT_EQ(j["Objects"].size(), 4u) << j.dump();
+  ASSERT_GE(j["Objects"].size(), 3u) << j.dump();
   EXPECT_EQ(j["Objects"][0]["Key"], "");
   EXPECT_EQ(j["Objects"][1]["Size"], 10);
-  EXPECT_EQ(j["Objects"][3]["ChunkIndex"], 1);
+  EXPECT_EQ(j["Objects"][2]["Key"], "");
   fs_.close(f);
 }
 

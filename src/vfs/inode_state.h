@@ -30,9 +30,18 @@ class InodeState {
   // The file length as far as known. Attributes that were read before a change here must not take it back: `askedAt` is the
   // monotonic time before the metadata was asked.
   uint64_t length() const { return length_.load(std::memory_order_acquire); }
-  void offerLength(uint64_t length, int64_t askedAt) {
+  // Takes over what the metadata said. `changed` runs, under this state's lock, if it is not what was learnt last: somebody
+  // (perhaps this client) has changed the file.
+  template <class Changed>
+  void learn(const meta::Attr& attr, int64_t askedAt, Changed&& changed) {
     std::lock_guard lock(mu_);
-    if (changedAt_ < askedAt) length_.store(length, std::memory_order_release);
+    if (changedAt_ >= askedAt) return;
+    length_.store(attr.length, std::memory_order_release);
+    if (seenLength_ == attr.length && seenMtime_ == attr.mtime && seenCtime_ == attr.ctime) return;
+    seenLength_ = attr.length;
+    seenMtime_ = attr.mtime;
+    seenCtime_ = attr.ctime;
+    changed();
   }
   void setLength(uint64_t length) {  // this client changed it
     std::lock_guard lock(mu_);
@@ -43,16 +52,6 @@ class InodeState {
     std::lock_guard lock(mu_);
     changedAt_ = monotonicNanos();
     if (length_.load(std::memory_order_relaxed) < atLeast) length_.store(atLeast, std::memory_order_release);
-  }
-
-  // Remembers times and length as the metadata has them; true if they are not what they were when last asked.
-  bool differs(const meta::Attr& attr) {
-    std::lock_guard lock(mu_);
-    bool same = seenLength_ == attr.length && seenMtime_ == attr.mtime && seenCtime_ == attr.ctime;
-    seenLength_ = attr.length;
-    seenMtime_ = attr.mtime;
-    seenCtime_ = attr.ctime;
-    return !same;
   }
 
   std::atomic<int64_t> lastWrite{0};       // unix ns of the newest write; mtime of what is committed from now on

@@ -63,7 +63,7 @@ Result<std::shared_ptr<chunk::FileWriter>> VfsImpl::writerOf(OpenFile& file) {
   // The length may have been learnt long ago (or never, for an adopted handle), and appending by the kernel's offset relies on it.
   int64_t askedAt = monotonicNanos();
   TRY_ASSIGN(auto attr, meta_.getattr(Context::root(), file.ino));
-  file.inode->offerLength(attr.length, askedAt);
+  withUnflushed(file.ino, attr, askedAt);
   auto writer = data_->writer(file.ino, file.inode->length(), attr.tier);
   std::lock_guard lock(file.mu);
   if (!file.writer) file.writer = std::move(writer);
@@ -131,7 +131,7 @@ Result<size_t> VfsImpl::doWrite(const Context& ctx, Ino ino, Handle fh, uint64_t
   while (last < now && !inode.lastWrite.compare_exchange_weak(last, now)) {}
   inode.uncommitted += data.size();
   auto s = (*writer)->write(off, data, append, ctx.interrupted);
-  if (s) inode.growLength((*writer)->length());
+  if (s && !append) inode.growLength(off + data.size());   // where appended bytes stand, the commit will tell
   changes_.changed(ino);
   doneWriting(inode);
   if (!s) return handleError(std::move(s));

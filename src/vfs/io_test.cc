@@ -93,6 +93,16 @@ TEST_F(IoTest, OpenWithTruncEmptiesTheFile) {
   EXPECT_EQ(fs_.get(f.ino), "n");
 }
 
+TEST_F(IoTest, OpenWithTruncDropsBytesThatWereNotFlushed) {
+  auto f = fs_.create(1, "f");
+  ASSERT_TRUE(fs_.write(f, 0, "unflushed").isOk());
+  auto g = fs_.open(f.ino, O_WRONLY | O_TRUNC);
+  EXPECT_EQ(fs_.attr(f.ino).attr.length, 0u);
+  fs_.close(g);
+  fs_.close(f);
+  EXPECT_EQ(fs_.get(f.ino), "");
+}
+
 TEST_F(IoTest, FallocateAndCopyRange) {
   auto f = fs_.create(1, "f");
   ASSERT_TRUE(fs_.write(f, 0, std::string(10000, 'a')).isOk());
@@ -236,6 +246,22 @@ TEST_F(IoTest, OpenReaderSeesAnotherClientsTruncateAfterAttributes) {
   EXPECT_EQ(fs_.attr(f).attr.length, 9000u);
   EXPECT_EQ(fs_.read(r, 0, 9000), std::string(10, 'x') + std::string(8990, '\0'));
   fs_.close(r);
+}
+
+TEST_F(IoTest, WriterForgetsALengthThatAnotherClientCut) {
+  auto other = volume_.mount();
+  Fs fs2(*other->vfs);
+  auto f = fs_.create(1, "f");
+  ASSERT_TRUE(fs_.write(f, 0, std::string(9000, 'x')).isOk());
+  ASSERT_TRUE(fs_.vfs.fsync(fs_.ctx, f.ino, f.fh, false).isOk());
+  ASSERT_EQ(fs2.truncate(f.ino, 10), Code::ok);
+  EXPECT_EQ(fs_.attr(f.ino).attr.length, 10u);
+  ASSERT_TRUE(fs_.write(f, 20, "y").isOk());
+  EXPECT_EQ(fs_.attr(f.ino).attr.length, 21u);   // unflushed
+  ASSERT_TRUE(fs_.vfs.fsync(fs_.ctx, f.ino, f.fh, false).isOk());
+  EXPECT_EQ(fs_.attr(f.ino).attr.length, 21u);
+  EXPECT_EQ(fs_.read(f, 0, 9000).size(), 21u);
+  fs_.close(f);
 }
 
 TEST_F(IoTest, TailingReaderSeesGrowthWithoutAsking) {

@@ -61,6 +61,7 @@ Result<EntryReply> VfsImpl::lookup(const Context& ctx, Ino parent, std::string_v
       return found.status();
     }
     ghosts_.drop(found->ino);   // it has a name (again)
+    if (meta::isTrash(parent)) trashSeen_.add(found->ino);
     return settle(ctx, *found, askedAt);
   };
   return o.done(run(), [&](auto& r) { return fmt::format("({},{}):{}", parent, logName(name), logged(r)); });

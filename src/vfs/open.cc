@@ -24,6 +24,15 @@ Result<FileRef> VfsImpl::newFile(Ino ino, uint32_t flags, const Attr& attr) {
   return file;
 }
 
+// The kernel trusts a name for a second; meanwhile another mount may have removed or replaced the file. On ESTALE it looks the name up
+// again and opens what is there now (or creates it). Whoever reached the file through the trash itself gets the real answer.
+bool VfsImpl::replacedElsewhere(const Context& ctx, Ino ino, const Status& why) {
+  if (why.is(Code::notFound)) return true;
+  if (!why.is(Code::notPermitted)) return false;
+  auto attr = meta_.getattr(ctx, ino);
+  return attr && meta::isTrash(attr->parent) && !trashSeen_.has(ino);
+}
+
 Result<OpenReply> VfsImpl::doOpen(const Context& ctx, Ino ino, uint32_t flags) {
   if (isSpecialFile(ino)) {
     TRY_ASSIGN(auto file, openSpecial(ino, flags, 0));
@@ -33,12 +42,15 @@ Result<OpenReply> VfsImpl::doOpen(const Context& ctx, Ino ino, uint32_t flags) {
   // The state first: from here on a commit of ours leaves its length there.
   auto state = inodes_.get(ino);
   int64_t askedAt = monotonicNanos();
-  TRY_ASSIGN(auto attr, meta_.open(ctx, ino, flags));
+  auto opened = meta_.open(ctx, ino, flags);
+  if (!opened) return replacedElsewhere(ctx, ino, opened.status()) ? Status(Code::stale) : opened.status();
+  auto attr = *std::move(opened);
   auto closeAgain = [&](Status s) {
     if (auto closed = meta_.close(ino); !closed) LOG_WARN("close inode {}: {}", ino, closed.text());
     return s;
   };
-  if ((flags & O_TRUNC) && wantsWrite(flags) && attr.length > 0) {
+  // Also when there is nothing to cut: the times change, and a file that is empty in the metadata may have unwritten bytes here.
+  if ((flags & O_TRUNC) && wantsWrite(flags)) {
     auto cut = truncate(ctx, ino, 0, true);
     if (!cut) return closeAgain(cut.status());
     attr = *cut;
@@ -73,7 +85,7 @@ Result<VfsImpl::Created> VfsImpl::openCreated(const Context& ctx, const meta::En
   } else {
     opener.checkPermission = false;   // whoever creates a file may open it as asked, whatever its mode
   }
-  auto opened = doOpen(opener, entry.ino, flags);
+  auto opened = doOpen(opener, entry.ino, existed ? flags : flags & ~static_cast<uint32_t>(O_TRUNC));
   if (!opened) return existed && opened.is(Code::accessDenied) ? Status(Code::stale) : opened.status();
   EntryReply r;
   if (existed) {

@@ -33,7 +33,9 @@ struct Client {
       meta->setDataHooks({});
       EXPECT_TRUE(meta->closeSession().isOk());
     }
-    if (blocks) EXPECT_TRUE(blocks->close().isOk());
+    if (blocks) {
+      EXPECT_TRUE(blocks->close().isOk());
+    }
     meta.reset();
   }
 };

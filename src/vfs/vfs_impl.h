@@ -11,6 +11,7 @@
 #include "vfs/extents.h"
 #include "vfs/ghosts.h"
 #include "vfs/handles.h"
+#include "vfs/ino_set.h"
 #include "vfs/inode_state.h"
 #include "vfs/meta_source.h"
 #include "vfs/notify_queue.h"
@@ -100,6 +101,7 @@ class VfsImpl : public Vfs {
   // ---- open files (open.cc) ----
   Result<FileRef> newFile(Ino ino, uint32_t flags, const Attr& attr);
   Result<Created> openCreated(const Context& ctx, const meta::Entry& entry, uint32_t flags, bool existed);
+  bool replacedElsewhere(const Context& ctx, Ino ino, const Status& why);
   Result<OpenReply> doOpen(const Context& ctx, Ino ino, uint32_t flags);
   Result<Created> doCreate(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask, uint32_t flags, Ino wantIno);
   Result<Created> doTmpfile(const Context& ctx, Ino parent, uint16_t mode, uint16_t umask, uint32_t flags);
@@ -142,6 +144,7 @@ class VfsImpl : public Vfs {
   InodeTable inodes_;
   ChangeClock changes_;
   SeenAttrs seen_;
+  InoSet trashSeen_;          // files that were looked up inside the trash
   Ghosts ghosts_;
   BlockCounts blockCounts_;
   NotifyQueue notify_;

@@ -17,6 +17,8 @@ Status cleanStaleSessions(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_
 Status cleanDeletedFiles(MetaImpl& meta, int64_t now, int64_t age, const GoOn& goOn, uint64_t* removed);
 // Slices that nobody refers to.
 Status cleanUnusedSlices(MetaImpl& meta, const GoOn& goOn, uint64_t* removed);
+// One hour directory of the trash, empty by now. It is an entry of the trash root, whose own record never changes.
+Status removeTrashHour(MetaImpl& meta, const std::string& name, uint64_t ino);
 // Hours of the trash, and slices replaced by compaction, that are older than the volume keeps them.
 Status cleanTrash(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* removed);
 Status cleanDelayedSlices(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* removed);

@@ -11,8 +11,9 @@ namespace {
 constexpr size_t kHoursAtOnce = 1000;
 constexpr int64_t kHour = 3600, kDay = 86400;
 
-// The hour directory itself, empty by now. It is an entry of the trash root, whose own record never changes.
-Status removeHour(MetaImpl& meta, const std::string& name, Ino ino) {
+}  // namespace
+
+Status removeTrashHour(MetaImpl& meta, const std::string& name, Ino ino) {
   Charge charge(meta);
   TRY(meta.txn(
       "removeTrashHour",
@@ -32,8 +33,6 @@ Status removeHour(MetaImpl& meta, const std::string& name, Ino ino) {
   charge.committed();
   return {};
 }
-
-}  // namespace
 
 Status cleanTrash(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* removed) {
   const int64_t keep = int64_t{meta.formatNow()->trashDays} * kDay + 2 * kHour;
@@ -55,7 +54,7 @@ Status cleanTrash(MetaImpl& meta, int64_t now, const GoOn& goOn, uint64_t* remov
       };
       auto s = meta.emptyDir(Context::root(), h.dentry.ino, true, step);
       if (s.is(Code::interrupted)) return {};
-      if (s) s = removeHour(meta, h.name, h.dentry.ino);
+      if (s) s = removeTrashHour(meta, h.name, h.dentry.ino);
       if (!s) LOG_WARN("clean trash {}: {}", h.name, s.text());
     }
     if (hours.size() < kHoursAtOnce) return {};

@@ -71,7 +71,6 @@ Result<Attr> MetaImpl::truncate(const Context& ctx, Ino ino, uint64_t length, bo
           TRY(allowed(ctx, tx, attr, 2));
         }
         result = attr;
-        if (attr.length == length) return {};
         auto old = attr.length;
         TRY(resize(tx, ino, attr, length, charge));
         TRY(addHoles(tx, ino, std::min(old, length), std::max(old, length), true));

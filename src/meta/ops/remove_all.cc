@@ -1,5 +1,6 @@
 // Recursive removal: depth first, page by page, the files of a page in few transactions. Memory grows with depth only.
 #include "base/log.h"
+#include "meta/jobs/cleanup.h"
 #include "meta/ops/changelog.h"
 #include "meta/ops/meta_impl.h"
 
@@ -161,12 +162,12 @@ class Remover {
       if (empty) return true;
       if (f.passes >= kMaxPasses) return Code::notEmpty;
     } else {
-      auto s = meta_.rmdir(ctx_, f.parent, f.name, skipTrash_);
+      Status s = f.parent == kTrashIno ? removeTrashHour(meta_, f.name, f.ino) : meta_.rmdir(ctx_, f.parent, f.name, skipTrash_).status();
       if (s || s.is(Code::notFound)) {
         TRY(step(1));
         return true;
       }
-      if (!s.is(Code::notEmpty) || f.passes >= kMaxPasses) return std::move(s).status();
+      if (!s.is(Code::notEmpty) || f.passes >= kMaxPasses) return s;
     }
     f.after.clear();
     f.listed = false;
@@ -197,7 +198,14 @@ Status MetaImpl::removeAll(const Context& ctx, Ino parent, std::string_view name
   if (name.empty() || name == ".") return Code::invalid;
   if (name == "..") return Code::notEmpty;
   parent = real(parent);
-  if ((isTrash(parent) && ctx.uid != 0) || (parent == kRootIno && name == kTrashName)) return Code::notPermitted;
+  const bool wholeTrash = parent == kRootIno && name == kTrashName;
+  if ((isTrash(parent) || wholeTrash) && ctx.uid != 0) return Code::notPermitted;
+  uint64_t done = 0;
+  const Step step = [&](uint64_t nodes) {
+    done += nodes;
+    return !progress || progress(done, done);
+  };
+  if (wholeTrash) return Remover(*this, ctx, true, step).run(kTrashIno, kRootIno, {});  // what is in it; the trash itself stays
   std::optional<LookupResult> found;
   TRY(read("removeAll", [&](MetaTxn& tx) -> Status {
     TRY_ASSIGN(const auto dir, tx.node(parent));
@@ -207,11 +215,6 @@ Status MetaImpl::removeAll(const Context& ctx, Ino parent, std::string_view name
     return {};
   }));
   if (!found) return Code::notFound;
-  uint64_t done = 0;
-  const Step step = [&](uint64_t nodes) {
-    done += nodes;
-    return !progress || progress(done, done);
-  };
   if (found->dentry.type != FileType::directory) {
     TRY(unlink(ctx, parent, name, skipTrash));
     (void)step(1);

@@ -105,7 +105,7 @@ void controlInfo(ControlCall& call) {
   meta::Summary none;
   const auto& sum = info ? info->summary : none;
   j["Summary"] = {{"Length", sum.length}, {"Size", sum.size}, {"Files", sum.files}, {"Dirs", sum.dirs}};
-  j["Paths"] = j["Chunks"] = j["Objects"] = j["PLocks"] = j["FLocks"] = nullptr;
+  for (auto* key : {"Paths", "Chunks", "Objects", "PLocks", "FLocks"}) j[key] = nullptr;   // tools see keys in this order
   std::string storageClass, tag;
   int tier = 0;
   if (info) {

@@ -16,7 +16,9 @@ void controlRemove(ControlCall& call) {
   int threads = call.byteOr(50);
   if (!call.body.ok() || name.empty() || name == "." || name == "..") return call.finishCode(Code::invalid);
   if (skipTrash && call.ctx.uid != 0) return call.finishCode(Code::notPermitted);
-  auto s = call.env.meta.removeAll(call.ctx, parent, name, skipTrash, std::max(threads, 1), call.progress());
+  auto report = call.progress();
+  auto s = call.env.meta.removeAll(call.ctx, parent, name, skipTrash, std::max(threads, 1),
+                                   [&](uint64_t done, uint64_t) { return report(done, 0); });   // nobody knows the total
   if (s) call.env.notify.entry(parent, name);
   call.finishCode(s.code());
 }
