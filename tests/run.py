@@ -20,7 +20,7 @@ PY = [sys.executable or "python3"]
 def suites(soak):
     """name, command, time budget in seconds (CI size), fast?"""
     s = ["--soak"] if soak else []
-    return [
+    chosen = [
         ("layers", PY + ["tests/layers/check.py"], 60, True),
         ("unit", ["ctest", "--test-dir", "build", "-j2", "--output-on-failure", "--timeout", "300", "-Q"], 600, True),
         ("cases", PY + ["tests/mount/cases.py", *s], 600, False),
@@ -37,9 +37,13 @@ def suites(soak):
         ("durability", PY + ["tests/mount/durability.py"], 120, False),
         ("one file", PY + ["tests/mount/one_file.py", *s], 300, False),
         ("real programs", PY + ["tests/mount/programs.py", *s], 900, False),
-        ("sanitizers", ["bash", "tests/sanitizers.sh", *s], 1500, False),
-        ("fuzz", ["bash", "tests/fuzz/run.sh", *s], 900, False),
     ]
+    if soak:    # three more builds of everything
+        chosen += [
+            ("sanitizers", ["bash", "tests/sanitizers.sh", *s], 1500, False),
+            ("fuzz", ["bash", "tests/fuzz/run.sh", *s], 1800, False),
+        ]
+    return chosen
 
 
 def counts(text):
