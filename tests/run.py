@@ -108,6 +108,8 @@ def main():
         sys.exit("scripts/test mounts file systems: run it as root (or `scripts/test --fast`)")
     if not chosen:
         sys.exit(f"no suite matches {a.only!r}; `scripts/test --list` names them")
+    if not a.soak:      # the same run every time; --soak explores
+        os.environ.setdefault("AQUIFER_SEED", "1202")
     rows = []
     for name, cmd, budget, _ in chosen:
         rows.append((name, *run(name, cmd, budget * 20 if a.soak else budget)))
