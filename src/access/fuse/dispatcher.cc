@@ -7,6 +7,7 @@
 
 #include "access/fuse/errnos.h"
 #include "access/fuse/server.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace aquifer::fuse {
@@ -102,7 +103,18 @@ void Dispatcher::handle(Call& call) {
   if (call.out->error()) call.out->fail(documentedErrno(call.in.op(), call.out->error()));
 }
 
-void Dispatcher::fail(Call& call, const Status& status) { call.out->fail(status.toErrno()); }
+// EIO says nothing to the application; the cause is said here, where it leaves. A store that is away fails every request: at most
+// 20 lines in a second.
+void Dispatcher::fail(Call& call, const Status& status) {
+  const int errnum = status.toErrno();
+  call.out->fail(errnum);
+  if (errnum != EIO) return;
+  const int64_t second = monotonicNanos() / 1'000'000'000;
+  if (loggedSecond_.exchange(second) != second) loggedLines_ = 0;
+  if (loggedLines_.fetch_add(1) >= 20) return;
+  LOG_WARN("operation {} on inode {}: {} (error {})", call.in.head().opcode, call.in.node(), status.text(),
+           static_cast<int>(status.code()));
+}
 
 void Dispatcher::malformed(Call& call) {
   LOG_DEBUG("malformed request: operation {}, {} bytes", call.in.head().opcode, call.in.head().len);

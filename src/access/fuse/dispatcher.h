@@ -1,6 +1,7 @@
 // From a request to the file system and back: one method an opcode, in ops_*.cc. Thread-safe; a Call belongs to one thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -101,6 +102,8 @@ class Dispatcher {
   const std::function<Result<vfs::Ino>()> allocateIno_;
   const std::function<void(uint64_t)> interrupt_;
   const bool xattrs_;
+  std::atomic<int64_t> loggedSecond_{0};
+  std::atomic<int> loggedLines_{0};
 };
 
 EntryOut entryOut(const vfs::EntryReply& entry);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <new>
 
 namespace aquifer::fuse {
@@ -31,7 +32,9 @@ std::span<const std::byte> Reply::finish(uint64_t unique) {
   return {payload_ - sizeof head, sizeof head + size_};
 }
 
-PageBuffer::PageBuffer(size_t bytes) : data_(mapPages(roundUp(bytes))), size_(roundUp(bytes)) {}
+PageBuffer::PageBuffer(size_t bytes, size_t present) : data_(mapPages(roundUp(bytes))), size_(roundUp(bytes)) {
+  for (size_t at = 0; at < std::min(present, size_); at += kPage) *const_cast<volatile std::byte*>(data_ + at) = std::byte{0};
+}
 PageBuffer::~PageBuffer() { munmap(data_, size_); }
 
 }  // namespace aquifer::fuse

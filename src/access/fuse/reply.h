@@ -51,10 +51,12 @@ class Reply {
   bool wanted_ = true;
 };
 
-// A page-aligned buffer for requests. Memory is taken from the system when it is first touched.
+// A page-aligned buffer for requests. The first `present` bytes have memory from the start: a process that is killed while the
+// kernel has to find memory for a request that it is just handing over would take the request with it, and its caller would see
+// EIO.
 class PageBuffer {
  public:
-  explicit PageBuffer(size_t bytes);
+  PageBuffer(size_t bytes, size_t present);
   ~PageBuffer();
   PageBuffer(const PageBuffer&) = delete;
   PageBuffer& operator=(const PageBuffer&) = delete;

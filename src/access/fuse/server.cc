@@ -29,8 +29,9 @@ namespace {
 
 constexpr size_t kMaxThreads = 512;                       // that serve requests; those that wait for locks come on top
 constexpr size_t kRequestBytes = (1 << 20) + (64 << 10);  // the largest WRITE, with room for its header
+constexpr size_t kSurplusPresent = 132 << 10;             // of the buffers of threads that come and go
 constexpr size_t kReplyBytes = (1 << 20) + 4096;
-constexpr uint32_t kDeadlyAfter = 3;  // crashes while a request was worked on, until it is refused
+constexpr uint32_t kDeadlyAfter = 2;  // crashes while a request was worked on, until it is refused
 constexpr int64_t kLongestRequestNanos = 900'000'000'000;
 constexpr int64_t kInterruptAfterNanos = 3'000'000'000, kGiveUpNanos = 10'000'000'000;  // of stop()
 
@@ -77,7 +78,8 @@ class ServerImpl : public Server {
  private:
   struct Thread {
     pthread_t handle{};
-    size_t note = 0;  // its place among the notes
+    size_t note = 0;    // its place among the notes
+    bool base = false;  // one of those that are always there
     std::atomic<bool> reading{false};
   };
   Status attachState();
@@ -111,7 +113,7 @@ class ServerImpl : public Server {
 };
 
 Status ServerImpl::negotiate() {
-  PageBuffer buffer(kRequestBytes);
+  PageBuffer buffer(kRequestBytes, kMinReadBuffer);
   const int64_t deadline = monotonicNanos() + 30'000'000'000;
   while (monotonicNanos() < deadline) {
     pollfd p{fd_, POLLIN, 0};
@@ -204,6 +206,7 @@ bool ServerImpl::spawn() {
   if (freeNotes_.empty()) freeNotes_.push_back(usedNotes_++);
   self.note = freeNotes_.back();
   freeNotes_.pop_back();
+  self.base = threads_.size() <= baseThreads_;
   idle_.fetch_add(1);
   running_.fetch_add(1);
   try {
@@ -235,7 +238,7 @@ void ServerImpl::threadLoop(Thread& self, int fd) {
   setThreadName("fuse");
   bool counted = true;  // in idle_ and running_
   {
-    PageBuffer buffer(kRequestBytes);
+    PageBuffer buffer(kRequestBytes, self.base ? kRequestBytes : kSurplusPresent);
     Reply reply(kReplyBytes);
     InflightSlot* slot = inflight_.claim();
     while (!stopping_.load(std::memory_order_relaxed) && slot) {

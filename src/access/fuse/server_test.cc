@@ -365,7 +365,7 @@ TEST_F(ServerTest, ARequestThatKillsEveryProcessIsRefusedInTheEnd) {
     }
     sleepMs(5);
   }
-  EXPECT_EQ(deaths, 3);
+  EXPECT_EQ(deaths, 2);  // fewer than make a supervisor give up
   EXPECT_EQ(WEXITSTATUS(status), EIO);
   umount2(mp_.c_str(), MNT_FORCE | MNT_DETACH);
   waitpid(pid, nullptr, 0);
