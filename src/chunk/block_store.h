@@ -90,6 +90,7 @@ class BlockStore {
   virtual Status check(meta::SliceId id, uint32_t size, CacheStatus* status) = 0;
   virtual std::string cacheDirList() const = 0;                  // ':'-joined with the UUID, as .config shows it
   virtual uint64_t stagedBytes() const = 0;
+  virtual bool uploadsFail() const = 0;                          // the latest upload did: the store is probably out of reach
   virtual void dropReadBuffers() = 0;                            // give the memory of recently read blocks back to writers
   virtual void setLimits(int64_t uploadBps, int64_t downloadBps) = 0;
   virtual object::ObjectStore& objects() = 0;

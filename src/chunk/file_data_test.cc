@@ -182,6 +182,39 @@ TEST(FileData, failedUploadsAreReportedAndCleanedUp) {
   EXPECT_EQ(v.meta.commits, 0);
 }
 
+TEST(FileData, aFlushCanBeInterruptedWhileTheStoreIsAway) {
+  auto c = noCache();
+  c.putTimeoutMs = 0;   // no patience with interrupts
+  Volume v(c);
+  v.counts->failPuts = true;
+  auto other = v.data->writer(8, 0, 0);
+  ASSERT_TRUE(other->write(0, bytesOf("noticed"), false, {}));
+  // The background finds out first: the slice is a second old.
+  ASSERT_TRUE(eventually([&] { return v.blocks->uploadsFail(); }));
+  auto w = v.data->writer(7, 0, 0);
+  ASSERT_TRUE(w->write(0, bytesOf("kept"), false, {}));
+  EXPECT_TRUE(w->flush([] { return true; }).is(Code::interrupted));
+  EXPECT_TRUE(w->dirty());
+  v.counts->failPuts = false;
+  EXPECT_TRUE(w->flush({}));   // nothing was lost by giving up the wait
+  EXPECT_EQ(v.read(7, 0, 4, 4), "kept");
+}
+
+TEST(FileData, writersGoOnWhileACommitFails) {
+  Volume v(noCache());
+  auto w = v.data->writer(7, 0, 0);
+  v.meta.fail = Code::io;
+  std::atomic<bool> stop{false};
+  std::thread flusher([&] {
+    while (!stop) (void)w->flush({}).isOk();
+  });
+  Status s;
+  for (uint64_t i = 0; i < 100'000 && s; ++i) s = w->write(i % 64 * 8192, bytesOf("data"), false, {});
+  EXPECT_TRUE(s.is(Code::io));
+  stop = true;
+  flusher.join();
+}
+
 TEST(FileData, oldSlicesAreCommittedInTheBackground) {
   Volume v(noCache());
   auto w = v.data->writer(7, 0, 0);

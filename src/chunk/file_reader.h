@@ -2,7 +2,7 @@
 #pragma once
 
 #include "chunk/file_data.h"
-#include "chunk/readahead.h"
+#include "chunk/read_ahead.h"
 
 namespace aquifer::chunk {
 

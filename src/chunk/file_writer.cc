@@ -247,9 +247,14 @@ Status FileWriterImpl::flush(const std::function<bool()>& interrupted) {
   const int64_t patience = start + 2 * int64_t{config.putTimeoutMs} * 1'000'000;
   while (finished_ < target) {
     if (!error_) return error_;
+    // In this thread if it can be expected to go well: no hand-over, no waking. While uploads fail it would sit in their retries,
+    // deaf to interrupts, so the background does them.
     if (!draining_) {
-      drain(lock, target);
-      continue;
+      if (!data_.blocks().uploadsFail() || !interrupted) {
+        drain(lock, target);
+        continue;
+      }
+      kick();
     }
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     const int64_t now = monotonicNanos();
@@ -273,7 +278,7 @@ Result<Committed> FileWriterImpl::commit(Slice& s) {
                          : data_.meta().commitWrite(ino_, s.chunk, {s.pos, s.out->id(), len, 0, len}, s.mtime);
   if (!result) {
     // Only a clear refusal says that nobody refers to the blocks; after anything else gc decides.
-    if (!result.is(Code::notFound) && !result.is(Code::noSpace) && !result.is(Code::quotaExceeded)) s.out.reset();
+    if (!result.is(Code::notFound) && !result.is(Code::noSpace) && !result.is(Code::quotaExceeded)) s.keepBlocks = true;
     return std::move(result).status();
   }
   data_.views().invalidate(ino_, s.append ? result->offset : s.begin(), len);
@@ -336,7 +341,7 @@ void FileWriterImpl::fail(std::unique_lock<std::mutex>& lock, Status s) {
   changed_.notify_all();
   lock.unlock();
   for (auto& l : lost)
-    if (l->out) l->out->abort();
+    if (!l->keepBlocks) l->out->abort();
   lock.lock();
 }
 

@@ -36,6 +36,7 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
     std::unique_ptr<SliceWriter> out;
     bool frozen = false;                // takes no more bytes
     bool taken = false;                 // the drainer owns `out`
+    bool keepBlocks = false;            // the outcome of its commit is unknown: somebody may refer to the blocks
     int64_t startedNanos = 0, modifiedNanos = 0;
     meta::Time mtime;
     uint64_t begin() const { return append ? expectedOff : (uint64_t{chunk} << meta::kChunkBits) + pos; }

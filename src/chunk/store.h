@@ -36,6 +36,7 @@ class Store final : public BlockStore {
   Status check(meta::SliceId id, uint32_t size, CacheStatus* status) override;
   std::string cacheDirList() const override { return cache_ ? cache_->describe() : std::string(); }
   uint64_t stagedBytes() const override { return staging_ ? staging_->bytes() : 0; }
+  bool uploadsFail() const override { return uploader_.failing(); }
   void dropReadBuffers() override { recent_.dropIdle(0); }
   void setLimits(int64_t uploadBps, int64_t downloadBps) override { objects_->setLimits(uploadBps, downloadBps); }
   object::ObjectStore& objects() override { return *objects_; }

@@ -60,6 +60,7 @@ Status Uploader::put(const BlockId& block, object::Bytes data, uint8_t tier, int
       TRY_ASSIGN(packed->size, compress(compression_, data, {packed->data(), packed->capacity()}));
     }
     last = objects_.put(key, packed ? object::Bytes(packed->data(), packed->size) : data, tier);
+    failing_.store(!last, std::memory_order_relaxed);
     if (last || last.is(Code::unsupported) || last.is(Code::invalid)) break;
     LOG_WARN("upload of {} failed (attempt {} of {}): {}", key, k + 1, attempts, last.text());
     if ((last.is(Code::noSpace) || last.is(Code::quotaExceeded)) && k + 1 >= kFullStoreAttempts) break;

@@ -19,6 +19,7 @@ class Uploader {
   // `attempts` tries with k^2 seconds before the k-th repetition; gives up early when `cancelled` says so or after stop().
   Status put(const BlockId& block, object::Bytes data, uint8_t tier, int attempts, const std::function<bool()>& cancelled = {});
   bool idle();    // a request could start right now
+  bool failing() const { return failing_.load(std::memory_order_relaxed); }   // the latest attempt failed
   void stop();    // repetitions end; requests in flight finish
 
  private:
@@ -28,6 +29,7 @@ class Uploader {
   const Compression compression_;
   Tokens tokens_;
   BufferPool scratch_;   // compressed bytes; bounded by the tokens, and apart from the pool since writers fill that one
+  std::atomic<bool> failing_{false};
   std::mutex mu_;
   std::condition_variable stopped_;
   bool stop_ = false;

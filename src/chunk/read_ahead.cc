@@ -1,4 +1,4 @@
-#include "chunk/readahead.h"
+#include "chunk/read_ahead.h"
 
 #include <algorithm>
 
