@@ -71,7 +71,7 @@ class Supervisor {
   pid_t worker_ = -1, probe_ = -1;
   int64_t workerStarted_ = 0, probeStarted_ = 0, nextStart_ = 0, lastProbe_ = 0, termSent_ = 0;
   bool workerReady_ = false, everReady_ = false, dumped_ = false, killed_ = false, stopping_ = false;
-  uint64_t lastBeats_ = 0, sid_ = 0;
+  uint64_t lastBeats_ = 0, beatsAtStart_ = 0, sid_ = 0;
   double silent_ = 0, unanswered_ = 0;  // seconds, counted in steps of this loop: time in which we slept too does not count
   std::deque<int64_t> failures_;
   int starts_ = 0;
@@ -145,7 +145,7 @@ void Supervisor::start() {
   workerStarted_ = monotonicNanos();
   workerReady_ = dumped_ = killed_ = false;
   silent_ = unanswered_ = 0;
-  lastBeats_ = state_->beats();
+  lastBeats_ = beatsAtStart_ = state_->beats();
   lastProbe_ = 0;
 }
 
@@ -201,10 +201,14 @@ void Supervisor::workerEnded(int status) {
   }
   const std::string how = WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status))
                                               : "exited with " + std::to_string(WEXITSTATUS(status));
-  // A worker that never served, or that dies by its own fault again and again, is not worth more attempts. One that was killed
-  // from outside after it served is.
-  const bool fault = !workerReady_ || (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !killed_);
-  state_->setCrashed(WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL);
+  // A worker that never served, or that dies by its own fault again and again, is not worth more attempts. Killing comes from outside:
+  // once the mount has worked, nobody who kills workers, the out-of-memory killer above all, may end it. Whether one served is told by its
+  // heartbeat, which begins with that; our look from outside may come too late.
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  const bool served = state_->beats() != beatsAtStart_;
+  const bool fault = killed ? !everReady_ && !served : !served || WIFSIGNALED(status);
+  state_->setCrashed(WIFSIGNALED(status) && !killed);
+  if (elapsed(workerStarted_) > 10) failures_.clear();
   if (fault) failures_.push_back(workerStarted_);
   if (failures_.size() > 3) failures_.pop_front();
   LOG_WARN("mount process {}, starting another{}", how, listener_.session().fd >= 0 ? " over the same session" : "");
@@ -213,7 +217,7 @@ void Supervisor::workerEnded(int status) {
     LOG_ERROR("{}", text);
     return finish(1, text);
   }
-  nextStart_ = fault && failures_.size() > 1 ? now + kSecond : now;
+  nextStart_ = now + (failures_.size() > 1 ? kSecond : served ? 0 : kSecond / 5);
 }
 
 void Supervisor::probe() {
