@@ -80,7 +80,9 @@ TEST_P(DataTest, TruncateLeavesHolesBothWays) {
   EXPECT_EQ(usedSpace(), 8192);
   auto before = attrOf(f);
   AQ_ASSERT_OK(meta_->truncate(root, f, 5000, false));
-  EXPECT_EQ(attrOf(f), before);
+  EXPECT_GT(attrOf(f).mtime, before.mtime);   // as a local file system: the times move, the slices do not
+  EXPECT_EQ(attrOf(f).length, before.length);
+  EXPECT_EQ(chunk(f, 0).back(), hole(100, 4900));
   auto g = mk(1, "g");
   AQ_ASSERT_OK(meta_->truncate(root, g, 10, false));
   EXPECT_EQ(chunk(g, 0), SliceList{hole(0, 10)});

@@ -50,7 +50,7 @@ TEST_P(TreesTest, removesASingleFile) {
   AQ_EXPECT_OK(removeAll(1, "f"));
   EXPECT_EQ(inoOf(1, "f"), 0u);
   EXPECT_TRUE(removeAll(1, "f").is(Code::notFound));
-  EXPECT_TRUE(removeAll(1, ".trash").is(Code::notPermitted));
+  EXPECT_TRUE(meta_->removeAll(user(5), 1, ".trash", false, 1, {}).is(Code::notPermitted));
   EXPECT_TRUE(removeAll(1, "..").is(Code::notEmpty));
 }
 
@@ -70,6 +70,16 @@ TEST_P(TreesTest, removalFillsTheTrash) {
   // In the trash removal is for good.
   AQ_ASSERT_OK(removeAll(hour, meta_->readdir(root, hour, "", 1, false)->front().name));
   EXPECT_EQ(meta_->readdir(root, hour, "", 100, false)->size(), 11u);
+  // So it is with a whole hour, and with all that the trash holds; the trash itself stays.
+  EXPECT_TRUE(meta_->removeAll(user(5), kTrashIno, meta_->readdir(root, kTrashIno, "", 1, false)->front().name, false, 1, {}).is(Code::notPermitted));
+  AQ_ASSERT_OK(removeAll(kTrashIno, meta_->readdir(root, kTrashIno, "", 1, false)->front().name));
+  EXPECT_EQ(trashHour(), 0u);
+  EXPECT_EQ(usedInodes(), 0);
+  tree(1, "f");
+  AQ_ASSERT_OK(removeAll(1, "f"));
+  AQ_ASSERT_OK(removeAll(1, ".trash"));
+  EXPECT_EQ(trashHour(), 0u);
+  AQ_EXPECT_OK(meta_->getattr(root, kTrashIno));
 }
 
 TEST_P(TreesTest, removalStopsAtWhatIsForbidden) {
