@@ -6,11 +6,21 @@
 
 namespace aquifer::cli {
 
+namespace {
+// What a put that died with its process leaves in file-like stores: `.jfs.<block>.tmp.<number>`.
+bool isLeftover(std::string_view key) {
+  auto name = key.substr(key.rfind('/') + 1);
+  return name.substr(0, 5) == ".jfs." && name.find(".tmp.") != std::string_view::npos;
+}
+}  // namespace
+
 Status forEachBlock(object::ObjectStore& store, const std::function<Status(const BlockObject&)>& visit) {
   Status result;
   TRY(store.list("chunks/", "", [&](const object::ObjectInfo& info) {
     BlockObject block;
-    if (info.isDir || !chunk::parseBlockKey(info.key, &block.id, &block.index, &block.size)) return true;
+    if (info.isDir) return true;
+    block.leftover = isLeftover(info.key);
+    if (!block.leftover && !chunk::parseBlockKey(info.key, &block.id, &block.index, &block.size)) return true;
     block.key = info.key;
     block.bytes = info.size;
     block.mtime = info.mtime;

@@ -14,13 +14,14 @@ namespace aquifer::cli {
 
 struct BlockObject {
   std::string key;
+  bool leftover = false;          // of a put that died: no block
   meta::SliceId id = 0;
   uint32_t index = 0, size = 0;   // as the name says
   uint64_t bytes = 0;             // of the object
   int64_t mtime = 0;              // unix seconds, 0 unknown
 };
 
-// Every object below chunks/ whose name is a block's. Objects without size or time in the listing are asked for them.
+// Every object below chunks/ whose name is a block's, and leftovers of unfinished ones. Objects without size or time in the listing are asked for them.
 Status forEachBlock(object::ObjectStore& store, const std::function<Status(const BlockObject&)>& visit);
 
 // Number of blocks of a slice, and the size of one of them.

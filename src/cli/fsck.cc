@@ -84,6 +84,7 @@ void Checker::checkAll() {
   BlockSet listed;
   auto& bar = progress_.counter("Found blocks");
   auto scan = forEachBlock(store_, [&](const BlockObject& block) {
+    if (block.leftover) return Status();
     bar.add();
     ++found_;
     foundBytes_ += block.bytes;

@@ -171,7 +171,8 @@ void Collector::classify(const BlockObject& block, int64_t youngest) {
   const auto find = [&](const auto& map) { return map.find(block.id); };
   Pile* pile = nullptr;
   uint32_t size = 0;
-  if (auto used = find(known_.used); used != known_.used.end()) pile = &valid_, size = used->second;
+  if (block.leftover) pile = nullptr;
+  else if (auto used = find(known_.used); used != known_.used.end()) pile = &valid_, size = used->second;
   else if (auto waiting = find(known_.pending); waiting != known_.pending.end()) pile = &pending_, size = waiting->second;
   else if (auto old = find(known_.trash); old != known_.trash.end()) pile = &compacted_, size = old->second;
   auto blockSize = volume_.format.blockSize();
