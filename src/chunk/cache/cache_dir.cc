@@ -205,7 +205,10 @@ void CacheDir::erase(const BlockId& block) {
     std::lock_guard lock(mu_);
     if (pending_.erase(block)) pendingCount_.store(pending_.size(), std::memory_order_release);
   }
-  if (unindex(block) || !scanned()) (void)::unlink(rawPath(block).c_str());
+  const bool scanning = !scanned();
+  if (!unindex(block) && !scanning) return;
+  (void)::unlink(rawPath(block).c_str());
+  if (scanning) unindex(block);  // the scan may have met the file just before
 }
 
 void CacheDir::adopt(const BlockId& block) {

@@ -144,6 +144,7 @@ void CacheDir::scanFolder(const std::string& path, int depth, int64_t start) {
     if (st.st_nlink > 1) continue;  // staged: StagedBlocks answers for it
     if (child != rawPath(block)) continue;  // a reader would never look here
     indexed(block, static_cast<uint32_t>(std::max<int64_t>(0, st.st_atim.tv_sec)));
+    if (::faccessat(dirfd(dir), e->d_name, F_OK, 0) != 0) unindex(block);  // erased since we saw it
   }
   ::closedir(dir);
   // Old empties only: somebody has just made the others to write into them.
