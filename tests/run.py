@@ -22,7 +22,7 @@ def suites(soak):
     s = ["--soak"] if soak else []
     chosen = [
         ("layers", PY + ["tests/layers/check.py"], 60, True),
-        ("unit", ["ctest", "--test-dir", "build", "-j2", "--output-on-failure", "--timeout", "300"], 600, True),
+        ("unit", ["ctest", "--test-dir", "build", "-j2", "--output-on-failure", "--timeout", "300", *([] if soak else ["--repeat", "until-pass:2"])], 600, True),
         ("cases", PY + ["tests/mount/cases.py", *s], 600, False),
         ("pjdfstest", PY + ["tests/mount/pjdfstest.py", *s], 600, False),
         ("fsx", PY + ["tests/mount/fsx.py", *s], 600, False),
