@@ -11,6 +11,43 @@ namespace aquifer::meta {
 namespace {
 constexpr int64_t kForever = 365 * 86400;  // lifetime of a session without heartbeats
 constexpr size_t kPage = 1000;
+constexpr size_t kMaxRootEntries = 100'000;  // a larger root is left to fsck
+// A volume that another client made has no statistics of its root until that client flushes some, and operations change
+// only statistics that exist.
+Status countRoot(MetaImpl& meta) {
+  if (!meta.formatNow()->dirStats) return {};
+  bool known = false;
+  TRY(meta.read("countRoot", [&](MetaTxn& tx) -> Status {
+    TRY_ASSIGN(auto stat, tx.find<DirStat>(key::dirStat(kRootIno)));
+    known = stat.has_value();
+    return {};
+  }));
+  if (known) return {};
+  return meta.txn(
+      "countRoot",
+      [&](MetaTxn& tx) -> Status {
+        TRY_ASSIGN(auto present, tx.find<DirStat>(key::dirStat(kRootIno)));
+        if (present) return {};
+        DirStat sum;
+        std::string after;
+        for (bool more = true; more;) {
+          TRY_ASSIGN(auto page, tx.listDir(kRootIno, after, kPage, true));
+          for (auto& entry : page) {
+            if (!entry.attr) continue;
+            if (entry.attr->isRegular()) sum.length += static_cast<int64_t>(entry.attr->length);
+            sum.space += spaceOf(*entry.attr);
+            sum.inodes++;
+          }
+          more = page.size() == kPage;
+          if (more) after = page.back().name;
+          if (sum.inodes > static_cast<int64_t>(kMaxRootEntries)) return {};
+        }
+        tx.insert(key::dirStat(kRootIno), sum);
+        return {};
+      },
+      [](MetaTxn&) -> Result<bool> { return false; });
+}
+
 }  // namespace
 
 std::string MetaImpl::sessionInfo() const {
@@ -50,6 +87,7 @@ Status MetaImpl::openSession() {
     TRY(refreshUsage());
   TRY(prepareRoot());
   if (!config_.readOnly) {
+    TRY(countRoot(*this));
     mountTime_ = rfc3339(unixNanos(), true);
     auto sid = config_.reuseSid;
     if (sid == 0) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "meta/ops/testing.h"
+#include "meta/store/with_txn.h"
 
 namespace aquifer::meta {
 
@@ -190,6 +191,21 @@ TEST_P(SessionTest, ChangeLogTellsEveryChange) {
   for (auto op : {"|CREATE(1,f,0,0,", "|WRITE(" , "|MOVE(1,f,1,g,0,0,0):", "|UNLINK(1,g,0,false,"})
     EXPECT_NE(all.find(op), std::string::npos) << op << " is not in\n" << all;
   EXPECT_NE(entries.back().find("|(" + std::to_string(meta_->sid()) + ","), std::string::npos) << entries.back();
+}
+
+TEST_P(SessionTest, StatisticsOfTheRootAreCountedWhenMissing) {
+  put(mk(1, "f"), 0, 5000);
+  mkdir(1, "d");
+  auto forget = [](MetaTxn& tx) -> Status {
+    tx.erase(key::dirStat(kRootIno));
+    return {};
+  };
+  AQ_ASSERT_OK(withTxn(meta_->store(), {}, forget, {}, [](MetaTxn&) -> Result<bool> { return false; }));
+  auto other = another();
+  EXPECT_EQ(raw<DirStat>(key::dirStat(kRootIno)), (DirStat{5000, 8192 + 4096, 2}));
+  mk(1, "g");
+  EXPECT_EQ(raw<DirStat>(key::dirStat(kRootIno))->inodes, 3);
+  AQ_EXPECT_OK(other->closeSession());
 }
 
 }  // namespace aquifer::meta
