@@ -7,9 +7,15 @@
 
 namespace aquifer::vfs {
 
+namespace {
+metrics::Histogram& mergedSizes() {
+  static auto& h = metrics::histogram("compact_size_histogram_bytes", "Distribution of size of compacted data in bytes.",
+                                      metrics::exponentialBuckets(1024, 2, 16));
+  return h;
+}
+}  // namespace
+
 Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
-  static auto& sizes = metrics::histogram("compact_size_histogram_bytes", "Distribution of size of compacted data in bytes.",
-                                          metrics::exponentialBuckets(1024, 2, 16));
   const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks.config().blockSize, meta::kChunkSize));
   constexpr int64_t kBufferWaitMs = 60'000;
   TRY_ASSIGN(auto buffer, blocks.buffers().get(step, {}, kBufferWaitMs));
@@ -30,7 +36,7 @@ Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pi
       }
     }
     TRY(out->finish(pos));
-    sizes.observe(pos);
+    mergedSizes().observe(pos);
     return {};
   };
   auto s = copy();
@@ -39,6 +45,7 @@ Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pi
 }
 
 void wireDataHooks(meta::Meta& meta, chunk::BlockStore& blocks) {
+  mergedSizes();   // shown from the start, not from the first compaction on
   meta::DataHooks hooks;
   hooks.deleteSlice = [&blocks](meta::SliceId id, uint32_t size) { return blocks.remove(id, size); };
   hooks.compact = [&blocks](const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {

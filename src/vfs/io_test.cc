@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "vfs/test_support.h"
 
 namespace aquifer::vfs {
@@ -396,6 +397,17 @@ TEST_F(IoTest, ManySmallWritesAreCompacted) {
   EXPECT_TRUE(eventually([&] { return client_->meta->readChunk(f.ino, 0)->size() < 100; }));
   EXPECT_EQ(fs_.read(f, 0, 1000), want);
   fs_.close(f);
+}
+
+TEST_F(IoTest, StatisticsCountOpenInodesAndOperations) {
+  auto f = fs_.create(1, "f"), g = fs_.open(f.ino, O_RDONLY);
+  ASSERT_TRUE(fs_.write(f, 0, "x").isOk());
+  EXPECT_NE(metrics::statsText().find("juicefs_fuse_open_handlers 1\n"), std::string::npos);
+  EXPECT_NE(metrics::statsText().find("juicefs_fuse_ops_total_write "), std::string::npos);
+  EXPECT_NE(metrics::statsText().find("juicefs_compact_size_histogram_bytes_total "), std::string::npos);
+  fs_.close(g);
+  fs_.close(f);
+  EXPECT_NE(metrics::statsText().find("juicefs_fuse_open_handlers 0\n"), std::string::npos);
 }
 
 TEST_F(IoTest, HandleLimitIsAnErrorNotACrash) {

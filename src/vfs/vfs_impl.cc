@@ -16,6 +16,10 @@ VfsImpl::VfsImpl(meta::Meta& meta, chunk::BlockStore& blocks, const VfsConfig& c
   // Bytes that others appended before ours: the kernel's pages hold ours at the wrong place.
   source_ = std::make_unique<MetaSource>(meta_, inodes_, changes_, *compactor_, [this](Ino ino) { notify_.inode(ino, 0, 0); });
   data_ = chunk::makeFileData(blocks_, *source_);
+  metrics::gaugeCallback("fuse_open_handlers", "number of inodes with open handles.", [weak = std::weak_ptr(table_)] {
+    auto table = weak.lock();
+    return table ? static_cast<double>(table->size()) : 0.0;
+  });
   control_ = std::make_unique<ControlRunner>(ControlEnv{meta_, blocks_, *data_, notify_, config_.mountPoint});
 }
 

@@ -141,7 +141,8 @@ class VfsImpl : public Vfs {
   const VfsConfig config_;
   const SpecialFiles special_;
   AccessLog log_;
-  InodeTable inodes_;
+  const std::shared_ptr<InodeTable> table_ = std::make_shared<InodeTable>();   // shared with the gauge that counts it
+  InodeTable& inodes_ = *table_;
   ChangeClock changes_;
   SeenAttrs seen_;
   InoSet trashSeen_;          // files that were looked up inside the trash
