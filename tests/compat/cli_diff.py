@@ -324,13 +324,13 @@ def trash(b):
                     db.execute("select inode, used_space, used_inodes from jfs_dir_stats where inode < 9000000000000000000 order by inode").fetchall())
 
     def without_usage(text):
-        return [line.rstrip(",") for line in text.splitlines() if "Used" not in line and "AvailableSpace" not in line]
+        return [line.rstrip(",") for line in text.splitlines() if not re.search("Used|AvailableSpace|TrashSlice", line)]
 
     b.check("same trash", tree("ours") == tree("theirs") and len(hours["ours"]) == len(hours["theirs"]) == 1, str(hours))
     young = {"JFS_GC_SKIPPEDTIME": "0"}
     for who in ("ours", "theirs"):
         b.run(who, ["quota", "check", "--repair", "--path", "/keep", f"sqlite3://{b.folder}/{who}/t.db"])
-    # Two mounts of the original client do not always arrive at the same usage.
+    # Two mounts of the original client do not always arrive at the same usage, nor compact the same chunks in the background.
     b.case(["status", "-m", url], out=without_usage)
     b.case(["restore", url, "2020-01-01-01"])
     b.case(["restore", "--zz", url, "x"])
