@@ -12,17 +12,24 @@ namespace {
 constexpr int64_t kForever = 365 * 86400;  // lifetime of a session without heartbeats
 constexpr size_t kPage = 1000;
 constexpr size_t kMaxRootEntries = 100'000;  // a larger root is left to fsck
+
 // A volume that another client made has no statistics of its root until that client flushes some, and operations change
-// only statistics that exist.
+// only statistics that exist. While others have sessions this is left to them: what they have not flushed yet would be
+// counted here and then added once more.
 Status countRoot(MetaImpl& meta) {
   if (!meta.formatNow()->dirStats) return {};
-  bool known = false;
+  bool leave = false;
   TRY(meta.read("countRoot", [&](MetaTxn& tx) -> Status {
     TRY_ASSIGN(auto stat, tx.find<DirStat>(key::dirStat(kRootIno)));
-    known = stat.has_value();
-    return {};
+    leave = stat.has_value();
+    if (leave) return {};
+    return tx.list({.kind = Kind::session}, [&](const Key&, const Value& value) {
+      auto* record = std::get_if<SessionRecord>(&value);
+      leave = record && (record->legacy || record->expire > unixSeconds());
+      return !leave;
+    });
   }));
-  if (known) return {};
+  if (leave) return {};
   return meta.txn(
       "countRoot",
       [&](MetaTxn& tx) -> Status {
