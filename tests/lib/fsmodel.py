@@ -199,8 +199,7 @@ class Workload:
         node = self.model.walk(path)
         n = self.rnd.choice([0, self.rnd.randrange(0, len(node.data) + 1), len(node.data) + self.rnd.randrange(0, 300000)])
         os.truncate(root + path, n)
-        if n != len(node.data):
-            node.mtime = None
+        node.mtime = None       # as on a local disk, even if the length stays
         if n < len(node.data):
             del node.data[n:]
         else:
