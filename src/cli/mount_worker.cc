@@ -24,11 +24,13 @@
 #include "cli/main.h"
 #include "cli/mount_config_json.h"
 #include "cli/mount_http.h"
+#include "cli/mount_metrics.h"
 #include "cli/mount_plan.h"
 #include "cli/mount_state_file.h"
 #include "cli/supervisor_socket.h"
 #include "cli/values.h"
 #include "cli/volume.h"
+#include "meta/ops/metered_meta.h"
 #include "vfs/data_hooks.h"
 
 namespace aquifer::cli {
@@ -138,10 +140,11 @@ void Worker::openVolume() {
   options.config.noBgJob |= plan_.readOnly;
   options.config.reuseSid = numberFrom(environment("_JFS_META_SID"));
   auto volume = openVolumeOrDie(plan_.url, options);
-  meta_ = std::move(volume.meta);
+  meta_ = meta::metered(std::move(volume.meta));
   format_ = std::move(volume.format);
   setVolume(plan_, format_);
   metrics::setConstLabels(metricLabels(args_, plan_, format_));
+  registerMountMetrics(*meta_, options.config.subdir);
   auto objects = openStorage(format_, &args_);
   if (!objects) LOG_FATAL("object storage: {}", objects.status().text());
   blockConfig_ = blockConfig(format_, &args_);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "meta/jobs/cleanup.h"
@@ -85,7 +86,7 @@ class JobsImpl final : public Jobs {
     while (sleepFor(jitter(every))) {
       heartbeat(meta_);
       if (cleans)
-        leased(counter::kLastCleanupSessions, std::max<int64_t>(every * 9 / 10 / 1000, 1), "stale sessions",
+        leased(counter::kLastCleanupSessions, std::max<int64_t>(every * 9 / 10 / 1000, 1), "stale sessions", "cleanupStaleSessions",
                [&](const GoOn& goOn, uint64_t* n) { return cleanStaleSessions(meta_, unixSeconds(), goOn, n); });
     }
   }
@@ -101,7 +102,7 @@ class JobsImpl final : public Jobs {
       if (woke >= trimming) {
         trimming = woke + jitter(kChangeLogMs);
         if (meta_.formatNow()->changeLog)
-          leased(counter::kLastCleanupChangelog, kChangeLogLease, "change log",
+          leased(counter::kLastCleanupChangelog, kChangeLogLease, "change log", "cleanupChangelog",
                  [&](const GoOn& goOn, uint64_t* n) { return cleanChangeLog(meta_, unixSeconds(), goOn, n); });
       }
       if (woke >= hourly) {
@@ -112,25 +113,30 @@ class JobsImpl final : public Jobs {
   }
 
   void everyHour() {
-    leased(counter::kLastCleanupFiles, kHourLease, "deleted files",
+    leased(counter::kLastCleanupFiles, kHourLease, "deleted files", "cleanupDeletedFiles",
            [&](const GoOn& goOn, uint64_t* n) { return cleanDeletedFiles(meta_, unixSeconds(), kDeletedAge, goOn, n); });
-    leased(counter::kNextCleanupSlices, kHourLease, "unused slices",
+    leased(counter::kNextCleanupSlices, kHourLease, "unused slices", "cleanupSlices",
            [&](const GoOn& goOn, uint64_t* n) { return cleanUnusedSlices(meta_, goOn, n); });
-    leased(counter::kLastCleanupTrash, kHourLease, "trash", [&](const GoOn& goOn, uint64_t* n) -> Status {
+    leased(counter::kLastCleanupTrash, kHourLease, "trash", "cleanupTrash", [&](const GoOn& goOn, uint64_t* n) -> Status {
       TRY(cleanTrash(meta_, unixSeconds(), goOn, n));
       return cleanDelayedSlices(meta_, unixSeconds(), goOn, n);
     });
   }
 
-  void leased(std::string_view counter, int64_t interval, const char* what,
+  // One pass of a job if this client gets its lease. `what` is for people, `job` is the label of the metrics.
+  void leased(std::string_view counter, int64_t interval, const char* what, const char* job,
               const std::function<Status(const GoOn&, uint64_t*)>& pass) {
     if (stopping()) return;
     auto won = takeLease(meta_, counter, unixSeconds(), interval);
     if (!won) LOG_WARN("{}: {}", what, won.status().text());
     if (!won || !*won) return;
     uint64_t removed = 0;
-    const int64_t end = monotonicNanos() + kPassNanos;
+    const int64_t start = monotonicNanos(), end = start + kPassNanos;
     auto s = pass([&] { return !stopping() && monotonicNanos() < end; }, &removed);
+    metrics::histogram("juicefs_bgjob_duration_seconds", "Duration of background jobs in seconds.", metrics::exponentialBuckets(1, 2, 13),
+                       {{"job", job}, {"status", s ? "success" : "failed"}})
+        .observe(static_cast<double>(monotonicNanos() - start) * 1e-9);
+    metrics::counter("juicefs_bgjob_deletions_total", "What background jobs deleted.", {{"job", job}}).add(static_cast<double>(removed));
     if (!s) LOG_WARN("clean {}: {}", what, s.text());
     if (removed > 0) LOG_INFO("clean {}: {} removed", what, removed);
   }

@@ -93,6 +93,37 @@ Result<std::vector<DirEntry>> MetaImpl::readdir(const Context& ctx, Ino dir, std
   return s;
 }
 
+namespace {
+// What a volume shows as its size: its own limits, or a size that is always far from full.
+StatFs volumeTotals(const Format& format, uint64_t used, uint64_t usedInodes) {
+  StatFs out;
+  if (format.capacity > 0) {
+    out.totalSpace = std::max(format.capacity, used);
+  } else {
+    out.totalSpace = 1ull << 50;
+    while (out.totalSpace / 10 * 8 < used) out.totalSpace *= 2;
+  }
+  out.availSpace = out.totalSpace - used;
+  if (format.inodes > 0) {
+    out.availInodes = format.inodes > usedInodes ? format.inodes - usedInodes : 0;
+  } else {
+    out.availInodes = 10ull << 20;
+    while (usedInodes > out.availInodes * 4) out.availInodes *= 2;
+  }
+  out.totalInodes = usedInodes + out.availInodes;
+  return out;
+}
+}  // namespace
+
+KnownUsage MetaImpl::knownUsage() {
+  KnownUsage out;
+  out.usedSpace = static_cast<uint64_t>(std::max<int64_t>(quotas_.usedSpace(), 0));
+  out.usedInodes = static_cast<uint64_t>(std::max<int64_t>(quotas_.usedInodes(), 0));
+  out.volume = volumeTotals(*formatNow(), out.usedSpace, out.usedInodes);
+  out.quotas = quotas_.all();
+  return out;
+}
+
 Result<StatFs> MetaImpl::statfs(const Context&, Ino ino) {
   ino = real(ino);
   int64_t space = quotas_.usedSpace(), inodes = quotas_.usedInodes();
@@ -113,22 +144,8 @@ Result<StatFs> MetaImpl::statfs(const Context&, Ino ino) {
     }
     return {};
   }));
-  auto format = formatNow();
-  StatFs out;
   auto used = static_cast<uint64_t>(std::max<int64_t>(space, 0)), usedInodes = static_cast<uint64_t>(std::max<int64_t>(inodes, 0));
-  if (format->capacity > 0) {
-    out.totalSpace = std::max(format->capacity, used);
-  } else {
-    out.totalSpace = 1ull << 50;
-    while (out.totalSpace / 10 * 8 < used) out.totalSpace *= 2;
-  }
-  out.availSpace = out.totalSpace - used;
-  if (format->inodes > 0) {
-    out.availInodes = format->inodes > usedInodes ? format->inodes - usedInodes : 0;
-  } else {
-    out.availInodes = 10ull << 20;
-    while (usedInodes > out.availInodes * 4) out.availInodes *= 2;
-  }
+  StatFs out = volumeTotals(*formatNow(), used, usedInodes);
   bool nearest = true;
   for (auto& q : limits) {
     if (q.maxSpace > 0) {

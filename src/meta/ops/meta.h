@@ -117,6 +117,13 @@ struct QuotaKey {
   auto operator<=>(const QuotaKey&) const = default;
 };
 
+// What this process knows without asking the engine: as of its last heartbeat, plus its own changes since.
+struct KnownUsage {
+  StatFs volume;
+  uint64_t usedSpace = 0, usedInodes = 0;
+  std::map<QuotaKey, Quota> quotas;
+};
+
 class Meta {
  public:
   virtual ~Meta() = default;
@@ -171,6 +178,7 @@ class Meta {
   virtual Result<std::optional<AclRule>> getAcl(const Context&, Ino ino, AclType) = 0;
   virtual Status setAcl(const Context&, Ino ino, AclType, const AclRule& rule) = 0;  // empty rule removes
   virtual Result<StatFs> statfs(const Context&, Ino ino) = 0;
+  virtual KnownUsage knownUsage() = 0;                            // for metrics: never waits for the engine
   // ---- open files and data ----
   virtual Result<Attr> open(const Context&, Ino ino, uint32_t flags) = 0;  // fresh attributes; counts the inode as open here
   virtual Status close(Ino ino) = 0;                                     // last close of an unlinked file deletes it

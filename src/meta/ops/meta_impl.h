@@ -95,6 +95,7 @@ class MetaImpl final : public Meta {
   Result<std::optional<AclRule>> getAcl(const Context&, Ino ino, AclType) override;
   Status setAcl(const Context&, Ino ino, AclType, const AclRule& rule) override;
   Result<StatFs> statfs(const Context&, Ino ino) override;
+  KnownUsage knownUsage() override;
 
   Result<Attr> open(const Context&, Ino ino, uint32_t flags) override;
   Status close(Ino ino) override;
