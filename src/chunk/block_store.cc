@@ -90,8 +90,6 @@ void Store::keepTime() {
   setThreadName("chunk-keeper");
   std::unique_lock lock(mu_);
   while (!closed_) {
-    tick_.wait_for(lock, std::chrono::seconds(1));
-    if (closed_) return;
     lock.unlock();
     recent_.dropIdle(kIdleReadBuffer);
     static auto& cacheMemory = metrics::gauge("store_cache_size_bytes", "memory of the cache");
@@ -99,6 +97,7 @@ void Store::keepTime() {
     static auto& readMemory = metrics::gauge("used_read_buffer_size_bytes", "bytes of read buffers");
     readMemory.set(static_cast<double>(recent_.bytes()));
     lock.lock();
+    if (!closed_) tick_.wait_for(lock, std::chrono::seconds(1));
   }
 }
 
