@@ -31,6 +31,7 @@ def suites(soak):
         ("live sharing", PY + ["tests/compat/live.py", *s], 900, False),
         ("old volumes", PY + ["tests/compat/old_volumes.py", *s], 300, False),
         ("command line beside JuiceFS", PY + ["tests/compat/cli_diff.py"], 300, False),
+        ("dump and load", PY + ["tests/compat/dump.py", *s], 300, False),
         ("metrics beside JuiceFS", PY + ["tests/compat/metrics.py"], 120, False),
         ("bad input", PY + ["tests/mount/bad_input.py", *s], 600, False),
         ("crash", PY + ["tests/crash/kills.py", *s], 900, False),

@@ -14,6 +14,8 @@ const std::vector<Command>& commands() {
       destroyCommand(),
       gcCommand(),
       fsckCommand(),
+      dumpCommand(),
+      loadCommand(),
       restoreCommand(),
       versionCommand(),
       // INSPECTOR

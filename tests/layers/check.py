@@ -14,6 +14,7 @@ MAY = {
     "meta/store": ["base", "meta/model"],
     "meta/ops": ["base", "meta/model", "meta/store", "meta/jobs"],
     "meta/jobs": ["base", "meta/model", "meta/store", "meta/ops"],
+    "meta/dump": ["base", "meta/model", "meta/store", "meta/ops"],
     "object": ["base"],
     "chunk": ["base", "object", "meta/model"],
     "vfs": ["base", "object", "chunk", "meta/model", "meta/store", "meta/ops"],

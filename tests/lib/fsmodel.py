@@ -60,11 +60,12 @@ class Workload:
     """Random operations on `model`; `root()` gives the real directory to use for the next operation."""
 
     def __init__(self, seed, root, acl=True, xattr=True, max_file=1 << 20, big_every=0, links=True, nodes=400,
-                 nlink=lambda root: True):
+                 nlink=lambda root: True, empty_xattrs=True):
         self.rnd = random.Random(seed)
         self.model = Model()
         self.root, self.acl, self.xattr, self.max_file, self.big_every = root, acl, xattr, max_file, big_every
         self.links, self.nodes = links, nodes
+        self.empty_xattrs = empty_xattrs
         self.nlink = nlink        # does this mount show link counts without the links in the trash?
         self.serial = 0
         self.count = 0
@@ -421,7 +422,7 @@ class Workload:
         path = self.pick(("file", "dir"))
         if not path:
             return
-        name, value = f"user.a{self.rnd.randrange(4)}", self.rnd.randbytes(self.rnd.choice([0, 1, 20, 3000]))
+        name, value = f"user.a{self.rnd.randrange(4)}", self.rnd.randbytes(self.rnd.choice([0 if self.empty_xattrs else 2, 1, 20, 3000]))
         os.setxattr(root + path, name, value)
         self.model.walk(path).xattrs[name] = value
         return f"{path} {name} {len(value)}"
