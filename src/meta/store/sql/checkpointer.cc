@@ -11,14 +11,15 @@ namespace {
 
 // Pages of 4 KiB. The work begins here …
 constexpr int kStartFrames = 2000;
-// … and from here on it is brought to an end while commits wait, so that the next one starts the -wal from its beginning: under
-// steady writing a checkpoint beside the commits never catches up.
+// … and from here on it is brought to an end while commits and readers wait, so that the next commit starts the -wal from its
+// beginning: under steady load a checkpoint beside them never catches up. A long reader (a dump) is not waited for.
 constexpr int kFinishFrames = 8000;
+constexpr std::chrono::milliseconds kPatience{20};
 
 }  // namespace
 
-Checkpointer::Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone)
-    : how_(std::move(how)), alone_(std::move(alone)), wanted_(kStartFrames) {}
+Checkpointer::Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone, ReaderGate& readers)
+    : how_(std::move(how)), alone_(std::move(alone)), readers_(readers), wanted_(kStartFrames) {}
 
 Checkpointer::~Checkpointer() {
   {
@@ -74,15 +75,22 @@ void Checkpointer::checkpoint() {
       return;
     }
     db_ = std::move(*opened);
+    sqlite3_busy_timeout(db_->handle(), 0);   // whoever is in the way, in this process or another, is not waited for here
   }
   int inLog = 0, moved = 0;
-  auto pass = [&] {
-    int rc = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved);
-    // Busy: somebody else, perhaps another process, is at it.
-    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) LOG_WARN("checkpoint: {}", db_->error(rc).text());
-  };
-  pass();
-  if (inLog >= kFinishFrames && moved < inLog) alone_(pass);
+  pass(SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved);
+  if (inLog < kFinishFrames) return;
+  alone_([&] {
+    const bool quiet = readers_.shut(kPatience);
+    pass(quiet ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved);
+    readers_.open();
+  });
+}
+
+void Checkpointer::pass(int mode, int* inLog, int* moved) {
+  const int rc = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, mode, inLog, moved);
+  // Busy: somebody else, perhaps another process, is at it.
+  if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) LOG_WARN("checkpoint: {}", db_->error(rc).text());
 }
 
 }  // namespace aquifer::meta::sql

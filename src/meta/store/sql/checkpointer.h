@@ -9,14 +9,15 @@
 #include <mutex>
 #include <thread>
 
+#include "meta/store/sql/reader_gate.h"
 #include "meta/store/sql/sqlite_connection.h"
 
 namespace aquifer::meta::sql {
 
 class Checkpointer {
  public:
-  // `alone` runs a function while no commit is under way.
-  Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone);
+  // `alone` runs a function while no commit is under way; `readers` are those of this process.
+  Checkpointer(SqliteOpen how, std::function<void(const std::function<void()>&)> alone, ReaderGate& readers);
   ~Checkpointer();
   // Hears of every commit of this connection from now on.
   void watch(SqliteConnection& writer);
@@ -25,9 +26,11 @@ class Checkpointer {
   void grownTo(int frames);
   void loop();
   void checkpoint();
+  void pass(int mode, int* inLog, int* moved);
 
   const SqliteOpen how_;
   const std::function<void(const std::function<void()>&)> alone_;
+  ReaderGate& readers_;
   std::unique_ptr<SqliteConnection> db_;
   std::atomic<int> wanted_;  // frames from which on there is work
   std::mutex mu_;

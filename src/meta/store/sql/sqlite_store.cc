@@ -67,6 +67,7 @@ class SqliteStore : public MetaStore {
   GroupVerbs group_;
   Courtesy courtesy_;
   CommitQueue queue_;
+  ReaderGate readers_;
   Checkpointer checkpointer_;
   std::atomic<bool> directorySynced_{false};
 };
@@ -76,7 +77,7 @@ SqliteStore::SqliteStore(SqliteAddress address, const SqliteOpen& how, const Sto
       options_(options),
       pool_(how, address_.tablePrefix, kReaders),
       queue_([this](auto& batch) { return executeGroup(batch); }, kMaxGroup),
-      checkpointer_(how, [this](auto& work) { queue_.alone(work); }) {
+      checkpointer_(how, [this](auto& work) { queue_.alone(work); }, readers_) {
   traits_.name = "sqlite3";
   traits_.parentsFromDentries = true;
   traits_.embedded = true;
@@ -115,6 +116,7 @@ Status SqliteStore::run(const TxnBody& body, const TxnOptions& options) {
 }
 
 Status SqliteStore::read(const TxnBody& body) {
+  ReaderGate::Pass pass(readers_);
   TRY_ASSIGN(auto slot, pool_.take());
   TRY(slot->db->control(Control::begin));
   GroupVerbs none;

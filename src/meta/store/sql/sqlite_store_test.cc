@@ -516,6 +516,34 @@ TEST_F(SqliteStoreTest, LargeTransactionsSurviveReopening) {
   EXPECT_EQ((std::vector<std::string>{"ok"}), query("PRAGMA integrity_check"));
 }
 
+// Commits and reads without a pause: the -wal begins anew now and then all the same.
+TEST_F(SqliteStoreTest, TheWalStaysBoundedUnderSteadyLoad) {
+  auto store = formatted();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i)
+    readers.emplace_back([&] {
+      while (!stop)
+        EXPECT_TRUE(store->run(
+                             [](MetaTxn& t) -> Status {
+                               TRY(t.get(key::xattr(1, "x")));
+                               TRY(t.get(key::xattr(2, "x")));
+                               return {};
+                             },
+                             {.readOnly = true})
+                        .isOk());
+    });
+  const std::string value(60'000, 'v');
+  uintmax_t most = 0;
+  for (int i = 0; i < 4000; ++i) {   // 240 MB of values
+    ASSERT_TRUE(write(*store, [&](MetaTxn& t) -> Status { return t.put(key::xattr(static_cast<Ino>(i % 50), "x"), value), Status(); }).isOk());
+    if (i % 50 == 0) most = std::max(most, std::filesystem::file_size(path_ + "-wal"));
+  }
+  stop = true;
+  for (auto& r : readers) r.join();
+  EXPECT_LT(most, 100u << 20);
+}
+
 // The write of a commit to the -wal fails half way (the file may not grow): nothing of it is there, and the store goes on.
 TEST_F(SqliteStoreTest, ACommitThatCannotBeWrittenLeavesNothing) {
   auto store = formatted();
