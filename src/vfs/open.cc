@@ -74,27 +74,30 @@ Result<OpenReply> VfsImpl::open(const Context& ctx, Ino ino, uint32_t flags) {
   });
 }
 
-Result<VfsImpl::Created> VfsImpl::openCreated(const Context& ctx, const meta::Entry& entry, uint32_t flags, bool existed) {
+// A file that this very call has made: whoever creates a file may open it as asked, whatever its mode, and its attributes are known.
+Result<VfsImpl::Created> VfsImpl::openNew(const meta::Entry& entry, uint32_t flags) {
+  meta_.adoptOpen(entry.ino);
+  auto file = newFile(entry.ino, flags, entry.attr);
+  if (!file) {
+    if (auto closed = meta_.close(entry.ino); !closed) LOG_WARN("close inode {}: {}", entry.ino, closed.text());
+    return file.status();
+  }
+  const Attr attr = withUnflushed(entry.ino, entry.attr, 0);
+  seen_.opened(entry.ino, attr);
+  return Created{reply(entry.ino, attr), OpenReply{.fh = (*file)->fh}};
+}
+
+// Made by somebody else since the kernel looked. What is not a plain file that the caller may open, the kernel should look up and
+// judge itself: on ESTALE it starts over.
+Result<VfsImpl::Created> VfsImpl::openExisting(const Context& ctx, const meta::Entry& entry, uint32_t flags) {
+  if (flags & O_EXCL) return Code::exists;
+  if (!entry.attr.isRegular()) return Code::stale;
   Context opener = ctx;
-  if (existed) {
-    if (flags & O_EXCL) return Code::exists;
-    // Made by somebody else since the kernel looked. What is not a plain file that the caller may open, the kernel should look up
-    // and judge itself: on ESTALE it starts over.
-    if (!entry.attr.isRegular()) return Code::stale;
-    opener.checkPermission = true;
-  } else {
-    opener.checkPermission = false;   // whoever creates a file may open it as asked, whatever its mode
-  }
-  auto opened = doOpen(opener, entry.ino, existed ? flags : flags & ~static_cast<uint32_t>(O_TRUNC));
-  if (!opened) return existed && opened.is(Code::accessDenied) ? Status(Code::stale) : opened.status();
-  EntryReply r;
-  if (existed) {
-    auto attr = freshAttr(ctx, entry.ino);
-    r = reply(entry.ino, attr ? *attr : entry.attr);
-  } else {
-    r = reply(entry.ino, withUnflushed(entry.ino, entry.attr, 0));
-  }
-  return Created{r, *opened};
+  opener.checkPermission = true;
+  auto opened = doOpen(opener, entry.ino, flags);
+  if (!opened) return opened.is(Code::accessDenied) ? Status(Code::stale) : opened.status();
+  auto attr = freshAttr(ctx, entry.ino);
+  return Created{reply(entry.ino, attr ? *attr : entry.attr), *opened};
 }
 
 Result<VfsImpl::Created> VfsImpl::doCreate(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask,
@@ -103,8 +106,9 @@ Result<VfsImpl::Created> VfsImpl::doCreate(const Context& ctx, Ino parent, std::
   meta::Entry existing;
   auto made = meta_.mknod(ctx, parent, name, meta::FileType::regular, mode & 07777, umaskOf(umask), 0, {}, &existing, wantIno);
   if (!made && !(made.is(Code::exists) && existing.ino)) return made.status();
-  if (made) changes_.changed(parent);
-  return openCreated(ctx, made ? *made : existing, flags, !made.isOk());
+  if (!made) return openExisting(ctx, existing, flags);
+  changes_.changed(parent);
+  return openNew(*made, flags);
 }
 
 Result<VfsImpl::Created> VfsImpl::create(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask, uint32_t flags,

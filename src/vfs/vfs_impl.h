@@ -100,7 +100,8 @@ class VfsImpl : public Vfs {
 
   // ---- open files (open.cc) ----
   Result<FileRef> newFile(Ino ino, uint32_t flags, const Attr& attr);
-  Result<Created> openCreated(const Context& ctx, const meta::Entry& entry, uint32_t flags, bool existed);
+  Result<Created> openNew(const meta::Entry& entry, uint32_t flags);
+  Result<Created> openExisting(const Context& ctx, const meta::Entry& entry, uint32_t flags);
   bool replacedElsewhere(const Context& ctx, Ino ino, const Status& why);
   Result<OpenReply> doOpen(const Context& ctx, Ino ino, uint32_t flags);
   Result<Created> doCreate(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask, uint32_t flags, Ino wantIno);
@@ -115,6 +116,7 @@ class VfsImpl : public Vfs {
   Result<size_t> doRead(const Context& ctx, Ino ino, Handle fh, uint64_t off, std::span<std::byte> out, uint32_t flags);
   Result<size_t> doWrite(const Context& ctx, Ino ino, Handle fh, uint64_t off, std::span<const std::byte> data, uint32_t flags);
   Result<std::shared_ptr<chunk::FileWriter>> writerOf(OpenFile& file);
+  uint64_t lengthOf(InodeState& inode);   // as a reader on this client sees it
   chunk::FileReader& readerOf(OpenFile& file);
   Status flushInode(const Context& ctx, Ino ino);    // its writer, if there is one
   void markWriting(InodeState& inode, Ino ino);
