@@ -127,7 +127,7 @@ void Collector::compact() {
     for (uint64_t index = 0; index <= last; ++index) {
       auto before = meta_.readChunk(ino, static_cast<uint32_t>(index));
       if (!before || before->size() < 2) continue;
-      if (auto s = meta_.compactChunk(ino, static_cast<uint32_t>(index)); !s) {
+      if (auto s = meta_.compactChunk(ino, static_cast<uint32_t>(index)).status(); !s) {
         LOG_WARN("compact chunk {} of inode {}: {}", index, ino, s.text());
         continue;
       }

@@ -1,4 +1,6 @@
-// Background compaction: which chunks are worth it (docs/formats/metadata.md §4.5), one job per chunk, few at a time. Thread-safe.
+// Background compaction: which chunks are worth it (docs/formats/metadata.md §4.5), one job per chunk, few at a time. A chunk that was
+// compacted a moment ago is left alone until it has gained records in proportion to what was written then: small writes all over a large
+// chunk would otherwise have it written again for every few of them. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -14,6 +16,14 @@ namespace aquifer::vfs {
 
 using meta::Ino;
 
+struct LastCompaction {
+  size_t records = 0;       // afterwards; or at an attempt that gained nothing: what could not shrink then will not shrink now
+  uint64_t bytes = 0;       // that it wrote
+  int64_t atNanos = 0;
+};
+// Is a chunk of `records` records worth another one, if each record may cost bytesPerRecord?
+bool compactionPays(const LastCompaction& last, size_t records, uint64_t bytesPerRecord, int64_t nowNanos);
+
 class Compactor {
  public:
   // `changed(ino, index)`: after a compaction that replaced slices.
@@ -28,17 +38,17 @@ class Compactor {
 
  private:
   using ChunkKey = std::pair<Ino, uint32_t>;
-  void start(Ino ino, uint32_t index, size_t records);
+  void start(Ino ino, uint32_t index, size_t records, uint64_t bytesPerRecord);
   void compact(Ino ino, uint32_t index);
   static constexpr int kThreads = 10;
-  static constexpr size_t kQueue = 1000, kRemembered = 4096, kReadThreshold = 5, kSyncThreshold = 2500;
+  static constexpr size_t kQueue = 1000, kRemembered = 4096, kSyncThreshold = 2500;
   meta::Meta& meta_;
   const std::function<void(Ino, uint32_t)> changed_;
   bool readOnly_ = false;
   std::atomic<bool> stopped_{false};
   std::mutex mu_;
   std::map<ChunkKey, bool> running_;
-  std::map<ChunkKey, size_t> tried_;   // records at the last attempt: what could not shrink then will not shrink now
+  std::map<ChunkKey, LastCompaction> last_;
   ThreadPool pool_;
 };
 

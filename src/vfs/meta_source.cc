@@ -4,7 +4,9 @@ namespace aquifer::vfs {
 
 Result<std::vector<meta::Slice>> MetaSource::readChunk(Ino ino, uint32_t index) {
   auto slices = meta_.readChunk(ino, index);
-  if (slices) compactor_.afterRead(ino, index, slices->size());
+  // While it is being written here the writer decides.
+  auto state = inodes_.find(ino);
+  if (slices && !(state && state->dirty)) compactor_.afterRead(ino, index, slices->size());
   return slices;
 }
 

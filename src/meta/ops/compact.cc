@@ -13,14 +13,14 @@ constexpr size_t kMostRecords = 1000;  // merged at once; the rest is left to th
 
 }  // namespace
 
-Status MetaImpl::compactChunk(Ino ino, uint32_t index) {
+Result<uint64_t> MetaImpl::compactChunk(Ino ino, uint32_t index) {
   ino = real(ino);
   if (config_.readOnly) return Code::readOnly;
   const auto merge = dataHooks().compact;
   if (!merge) return Code::unsupported;
   {
     std::lock_guard lock(compactMu_);
-    if (!compacting_.emplace(ino, index).second) return {};  // under way already
+    if (!compacting_.emplace(ino, index).second) return uint64_t{0};  // under way already
   }
   struct Done {
     MetaImpl& meta;
@@ -42,7 +42,7 @@ Status MetaImpl::compactChunk(Ino ino, uint32_t index) {
   }));
   if (origin.size() > kMostRecords) origin.resize(kMostRecords);
   const auto plan = planCompaction(origin);
-  if (plan.size == 0) return {};
+  if (plan.size == 0) return uint64_t{0};
   TRY_ASSIGN(const SliceId id, slices_.next());
   const auto ref = key::sliceRef(id, plan.size);
   if (auto s = merge(plan.pieces, id, tier); !s) {
@@ -94,7 +94,7 @@ Status MetaImpl::compactChunk(Ino ino, uint32_t index) {
       }));
   if (lost) deleteSliceLater(id, plan.size);
   for (const auto& s : unused) deleteSliceLater(s.id, s.size);
-  return {};
+  return uint64_t{plan.size};
 }
 
 }  // namespace aquifer::meta

@@ -191,7 +191,8 @@ class Meta {
   virtual Result<WriteResult> append(Ino ino, SliceId id, uint32_t size, uint32_t off, uint32_t len, Time mtime) = 0;
   virtual Result<uint64_t> copyFileRange(const Context&, Ino src, uint64_t srcOff, Ino dst, uint64_t dstOff, uint64_t size,
                                          uint64_t* dstLength) = 0;
-  virtual Status compactChunk(Ino ino, uint32_t index) = 0;   // once, if there is something to gain; data through DataHooks::compact
+  // Once, if there is something to gain; data through DataHooks::compact. Returns the bytes that were written anew.
+  virtual Result<uint64_t> compactChunk(Ino ino, uint32_t index) = 0;
   // ---- locks ---- owner = 64-bit FUSE lock owner. Blocking calls wait, poll ctx.interrupted, and return interrupted.
   virtual Status flock(const Context&, Ino ino, uint64_t owner, LockType type, bool block) = 0;
   virtual Result<LockRange> getlk(const Context&, Ino ino, uint64_t owner, const LockRange& want) = 0;  // type 2 = free

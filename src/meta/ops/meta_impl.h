@@ -106,7 +106,7 @@ class MetaImpl final : public Meta {
   Result<WriteResult> append(Ino ino, SliceId id, uint32_t size, uint32_t off, uint32_t len, Time mtime) override;
   Result<uint64_t> copyFileRange(const Context&, Ino src, uint64_t srcOff, Ino dst, uint64_t dstOff, uint64_t size,
                                  uint64_t* dstLength) override;
-  Status compactChunk(Ino ino, uint32_t index) override;
+  Result<uint64_t> compactChunk(Ino ino, uint32_t index) override;
 
   Status flock(const Context&, Ino ino, uint64_t owner, LockType type, bool block) override;
   Result<LockRange> getlk(const Context&, Ino ino, uint64_t owner, const LockRange& want) override;

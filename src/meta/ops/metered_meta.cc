@@ -180,7 +180,7 @@ class MeteredMeta final : public Meta {
   Status close(Ino ino) override { return in_->close(ino); }
   void adoptOpen(Ino ino) override { in_->adoptOpen(ino); }
   Result<SliceId> newSliceId() override { return in_->newSliceId(); }
-  Status compactChunk(Ino ino, uint32_t index) override { return in_->compactChunk(ino, index); }
+  Result<uint64_t> compactChunk(Ino ino, uint32_t index) override { return in_->compactChunk(ino, index); }
   Status flock(const Context& c, Ino ino, uint64_t owner, LockType type, bool block) override { return in_->flock(c, ino, owner, type, block); }
   Result<LockRange> getlk(const Context& c, Ino ino, uint64_t owner, const LockRange& want) override { return in_->getlk(c, ino, owner, want); }
   Status setlk(const Context& c, Ino ino, uint64_t owner, const LockRange& range, bool block) override {

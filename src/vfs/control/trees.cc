@@ -57,7 +57,7 @@ void controlCompact(ControlCall& call) {
       for (int round = 0; round < kMaxRounds && !call.ctx.isInterrupted(); round++) {
         auto before = call.env.meta.readChunk(file, index);
         if (!before || before->size() < 2) break;
-        auto s = call.env.meta.compactChunk(file, index);
+        auto s = call.env.meta.compactChunk(file, index).status();
         if (!s) {
           int none = 0;
           if (!s.is(Code::notFound)) firstError.compare_exchange_strong(none, s.toErrno());
