@@ -65,6 +65,8 @@ class SliceWriter {
   virtual Status writeAt(uint32_t off, object::Bytes data, const std::function<bool()>& interrupted) = 0;
   virtual uint32_t length() const = 0;
   virtual uint32_t uploadedTo() const = 0;
+  // Bytes [off, off+out.size()) as they were written; false if some of them are on their way to storage and not in memory any more.
+  virtual bool copyOut(uint32_t off, object::MutableBytes out) const = 0;
   virtual void flushTo(uint32_t off) = 0;      // start the upload of every whole block below off; returns at once
   virtual Status finish(uint32_t length) = 0;  // upload the rest and wait for all of it; the blocks are stored (or staged) when ok
   virtual void abort() = 0;                    // drop; uploaded blocks are deleted in the background

@@ -3,8 +3,8 @@
 // Writer: one per inode with open writable handles, shared by them. Write places bytes in slice buffers (per chunk, newest
 // first), full blocks upload at once; flush freezes all slices, waits until they are stored, and commits them in order.
 // Appended bytes (append = true) form slices whose place is chosen by the commit.
-// Reader: one per handle. Read flushes the inode's writer first (so a reader sees its host's writes), fetches the slice list of
-// a chunk (cached until invalidated), paints it, and reads pieces from the block store; holes are zeros.
+// Reader: one per handle. Read takes what its host has written and not yet committed from the inode's writer, fetches the slice
+// list of a chunk (cached until invalidated) for the rest, paints it, and reads pieces from the block store; holes are zeros.
 // Thread-safe. Errors: errno codes; a writer's failure is sticky and returned by every later write, flush and close of the inode.
 #pragma once
 
@@ -42,6 +42,7 @@ class FileWriter {
   virtual Status write(uint64_t off, object::Bytes data, bool append, const std::function<bool()>& interrupted) = 0;
   virtual Status flush(const std::function<bool()>& interrupted) = 0;   // everything written so far is stored and committed
   virtual bool dirty() const = 0;
+  virtual bool appending() const = 0;           // holds appended bytes: the file's length is known after a flush only
   virtual uint64_t length() const = 0;          // max(length known to metadata, end of what is buffered)
   virtual void truncated(uint64_t length) = 0;  // metadata says so (after flush, under the caller's lock)
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -67,11 +69,77 @@ TEST(FileData, readerSeesUnflushedBytesOfItsHost) {
   auto w = v.data->writer(7, 0, 0);
   ASSERT_TRUE(w->write(10, bytesOf("world"), false, {}));
   EXPECT_EQ(v.read(7, 0, 15, 15), std::string(10, '\0') + "world");
-  EXPECT_FALSE(w->dirty());
-  // A read elsewhere leaves the buffers alone.
-  ASSERT_TRUE(w->write(1000, bytesOf("x"), false, {}));
-  EXPECT_EQ(v.read(7, 10, 5, 1001), "world");
+  // Over what is stored, newest on top, and nothing goes to storage for it.
+  ASSERT_TRUE(w->flush({}));
+  EXPECT_EQ(v.counts->puts, 1);
+  ASSERT_TRUE(w->write(1000, bytesOf("xyz"), false, {}));
+  ASSERT_TRUE(w->write(8, bytesOf("abcd"), false, {}));
+  ASSERT_TRUE(w->write(999, bytesOf("ZZ"), false, {}));
+  EXPECT_EQ(v.read(7, 7, 8, 1003), std::string(1, '\0') + "abcdrld");
+  EXPECT_EQ(v.read(7, 998, 5, 1003), std::string(1, '\0') + "ZZyz");
   EXPECT_TRUE(w->dirty());
+  EXPECT_EQ(v.counts->puts, 1);
+}
+
+TEST(FileData, whatLeftMemoryIsReadBackFromStorage) {
+  Volume v(noCache());   // blocks of 64 KiB
+  auto w = v.data->writer(7, 0, 0);
+  const std::string all = pattern(200'000, 3);
+  ASSERT_TRUE(w->write(0, bytesOf(all), false, {}));   // three blocks are uploaded at once
+  EXPECT_EQ(v.read(7, 100, 150'000, all.size()), all.substr(100, 150'000));
+  EXPECT_EQ(v.read(7, 199'000, 5000, all.size()), all.substr(199'000));
+}
+
+TEST(FileData, appendedBytesAreReadAfterTheirCommit) {
+  Volume v(noCache());
+  auto w = v.data->writer(7, 0, 0);
+  ASSERT_TRUE(w->write(0, bytesOf("one."), true, {}));
+  EXPECT_TRUE(w->appending());
+  EXPECT_EQ(v.read(7, 0, 4, 4), "one.");
+  EXPECT_FALSE(w->appending());
+}
+
+// Blocks of eight bytes that hold a version each; a reader never sees an older one than it saw before, flushes or not.
+TEST(FileData, readersNeverGoBackInTime) {
+  Volume v(noCache());
+  constexpr size_t kBlocks = 2000;
+  auto w = v.data->writer(7, 0, 0);
+  ASSERT_TRUE(w->write(0, bytesOf(std::string(kBlocks * 8, '\0')), false, {}));
+  std::atomic<bool> stop{false};
+  std::atomic<int> failures{0};
+  std::thread writer([&] {
+    std::mt19937 random(1);
+    for (uint64_t version = 1; version < 20'000; ++version) {
+      const size_t first = random() % kBlocks, n = std::min<size_t>(1 + random() % 40, kBlocks - first);
+      std::string bytes;
+      for (size_t i = 0; i < n; ++i) bytes.append(reinterpret_cast<const char*>(&version), 8);
+      if (!w->write(first * 8, bytesOf(bytes), false, {})) ++failures;
+      if (version % 500 == 0 && !w->flush({})) ++failures;
+    }
+    stop = true;
+  });
+  std::vector<std::thread> readers;
+  for (unsigned seed : {2u, 3u})
+    readers.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      std::vector<uint64_t> seen(kBlocks);
+      auto reader = v.data->reader(7);
+      while (!stop) {
+        const size_t first = random() % kBlocks, n = std::min<size_t>(1 + random() % 300, kBlocks - first);
+        std::string out(n * 8, 'U');
+        auto got = reader->read(first * 8, spanOf(out), kBlocks * 8, {});
+        if (!got || *got != out.size()) ++failures;
+        for (size_t i = 0; i < n; ++i) {
+          uint64_t version;
+          std::memcpy(&version, out.data() + i * 8, 8);
+          if (version < seen[first + i] || version >= 20'000) ++failures;
+          seen[first + i] = version;
+        }
+      }
+    });
+  writer.join();
+  for (auto& r : readers) r.join();
+  EXPECT_EQ(failures, 0);
 }
 
 TEST(FileData, overwritesInTheTailStayOneSlice) {

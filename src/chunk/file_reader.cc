@@ -72,17 +72,38 @@ Result<size_t> FileReaderImpl::read(uint64_t off, object::MutableBytes out, uint
                                     const std::function<bool()>& interrupted) {
   if (off >= fileLength || out.empty()) return size_t{0};
   out = out.first(std::min<uint64_t>(out.size(), fileLength - off));
-  // Bytes of this client that are not committed yet have to be, before they can be read; bytes elsewhere need not wait. What
-  // the flush meets is the business of those who wrote.
+  // First what is only in memory, then the rest as committed: what moves from here to there meanwhile is seen at one of them.
+  std::vector<ByteRange> covered;
   if (data_.anyDirty()) {
-    if (auto w = data_.find(ino_); w && w->overlaps(off, out.size()))
-      if (auto s = w->flush(interrupted); s.is(Code::interrupted)) return s;
+    if (auto w = data_.find(ino_)) {
+      TRY_ASSIGN(const bool copied, w->overlay(off, out, covered, interrupted));
+      if (!copied) {
+        covered.clear();
+        // What the flush meets is the business of those who wrote.
+        if (auto s = w->flush(interrupted); s.is(Code::interrupted)) return s;
+      }
+    }
   }
+  uint64_t at = off;
+  const uint64_t end = off + out.size();
+  for (const ByteRange& r : covered) {
+    if (at < r.begin) TRY(readStored(at, out.subspan(at - off, r.begin - at), interrupted));
+    at = r.end;
+  }
+  if (at < end) {
+    TRY(readStored(at, out.subspan(at - off, end - at), interrupted));
+    readAhead(off, out.size(), fileLength);
+  }
+  return out.size();
+}
+
+// The committed bytes. A block that fails is tried again, with a fresh slice list.
+Status FileReaderImpl::readStored(uint64_t off, object::MutableBytes out, const std::function<bool()>& interrupted) {
   const int retries = data_.blocks().config().ioRetries;
   bool relisted = false;
   for (int attempt = 0;; ++attempt) {
     auto failure = readOnce(off, out);
-    if (failure.status) break;
+    if (failure.status) return {};
     data_.views().invalidate(ino_, off, out.size());
     if (failure.metadata && failure.status.is(Code::notFound)) return Code::badHandle;
     // A block that is gone was most likely compacted by somebody: the fresh list names another.
@@ -101,8 +122,6 @@ Result<size_t> FileReaderImpl::read(uint64_t off, object::MutableBytes out, uint
       sleepMs(std::clamp<int64_t>((until - monotonicNanos()) / 1'000'000, 1, 100));
     }
   }
-  readAhead(off, out.size(), fileLength);
-  return out.size();
 }
 
 void FileReaderImpl::readAhead(uint64_t off, uint64_t len, uint64_t fileLength) {

@@ -18,6 +18,7 @@ class FileReaderImpl final : public FileReader {
     Status status;
     bool metadata = false;   // the slice list could not be had, as opposed to a block
   };
+  Status readStored(uint64_t off, object::MutableBytes out, const std::function<bool()>& interrupted);
   Failure readOnce(uint64_t off, object::MutableBytes out);
   void readAhead(uint64_t off, uint64_t len, uint64_t fileLength);
   FileDataImpl& data_;

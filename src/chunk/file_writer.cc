@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,8 +14,8 @@ namespace aquifer::chunk {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr size_t kLookBack = 4;            // slices of a chunk that may still take bytes
-constexpr size_t kManySlices = 800, kMostSlices = 1000;
+constexpr uint32_t kJoin = 1u << 20;       // a slice up to this size, or smaller than the one before it, is copied to its end
+constexpr size_t kManySlices = 4000, kMostSlices = 5000;
 constexpr size_t kBatch = 64, kBatchWidth = 16;
 constexpr uint64_t kPiece = 1u << 20;      // a request up to this size is never split but at chunk borders
 constexpr int64_t kMemoryWait = 600 * kSecond;
@@ -54,12 +55,52 @@ void FileWriterImpl::opened(uint64_t length) {
   length_ = slices_.empty() ? length : std::max(length_, length);
 }
 
-bool FileWriterImpl::overlaps(uint64_t off, uint64_t len) const {
+bool FileWriterImpl::appending() const {
   std::lock_guard lock(mu_);
-  // Appended bytes stand at their expected place, or behind it when another client appends as well.
-  for (auto& s : slices_)
-    if (s->begin() < off + len && (s->append || off < s->end())) return true;
-  return false;
+  return std::any_of(slices_.begin(), slices_.end(), [](const SliceRef& s) { return s->append; });
+}
+
+Result<bool> FileWriterImpl::overlay(uint64_t off, object::MutableBytes out, std::vector<ByteRange>& covered,
+                                     const std::function<bool()>& interrupted) {
+  const uint64_t end = off + out.size();
+  std::unique_lock lock(mu_);
+  readBack_ = !slices_.empty();
+  // A slice that is being stored will be committed in a moment, and its buffers are not ours to look at.
+  for (;;) {
+    if (!slices_.empty() && slices_.back()->append) return false;   // nothing placed can be younger than appended bytes
+    bool busy = false;
+    for (auto it = slices_.begin(); frozen_ > 0 && it != slices_.end(); ++it) {
+      const Slice& s = **it;
+      if (s.append) return false;
+      busy |= s.taken && s.begin() < end && off < s.end();
+    }
+    if (!busy || !error_) break;
+    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    if (interrupted && interrupted()) return Code::interrupted;
+  }
+  covered.clear();
+  const auto copy = [&](const Slice& s) {
+    const ByteRange r{std::max(off, s.begin()), std::min(end, s.end())};
+    if (r.begin >= r.end) return true;
+    covered.push_back(r);
+    return !s.taken && s.out->copyOut(static_cast<uint32_t>(r.begin - s.begin()), out.subspan(r.begin - off, r.end - r.begin));
+  };
+  for (auto it = slices_.begin(); frozen_ > 0 && it != slices_.end(); ++it)   // the younger ones over the older ones
+    if ((*it)->frozen && !copy(**it)) return false;
+  auto open = open_.upper_bound(off);
+  if (open != open_.begin()) --open;
+  for (; open != open_.end() && open->first < end; ++open)
+    if (!copy(*open->second)) return false;
+  std::sort(covered.begin(), covered.end(), [](const ByteRange& x, const ByteRange& y) { return x.begin < y.begin; });
+  size_t kept = 0;
+  for (const ByteRange& r : covered) {
+    if (kept > 0 && r.begin <= covered[kept - 1].end)
+      covered[kept - 1].end = std::max(covered[kept - 1].end, r.end);
+    else
+      covered[kept++] = r;
+  }
+  covered.resize(kept);
+  return true;
 }
 
 // ---- placing bytes ----
@@ -72,25 +113,34 @@ FileWriterImpl::SliceRef FileWriterImpl::create(bool append) {
   return s;
 }
 
-// The slice that [pos, pos+len) of the chunk can go into, or null. Slices are committed in the order of their creation, so bytes
-// may only join a slice when no younger one covers their place, and never one from before an append.
-FileWriterImpl::SliceRef FileWriterImpl::place(uint32_t chunk, uint32_t pos, uint32_t len) {
-  size_t seen = 0;
-  for (auto it = slices_.rbegin(); it != slices_.rend(); ++it) {
-    auto& s = **it;
-    if (s.append) {
-      s.frozen = true;
-      return nullptr;
-    }
-    if (s.chunk != chunk) continue;
-    const uint32_t end = s.pos + s.out->length();
-    if (!s.frozen && s.pos + s.out->uploadedTo() <= pos && pos <= end) return *it;
-    if (seen++ >= kLookBack) {
-      s.frozen = true;
-      return nullptr;
-    }
-    if (pos < end && s.pos < pos + len) return nullptr;
+void FileWriterImpl::freeze(Slice& s) {
+  if (std::exchange(s.frozen, true)) return;
+  ++frozen_;
+  if (!s.append) open_.erase(s.begin());
+}
+
+// Does a frozen slice lie in the range? With youngerThan: one that will be committed after that slice.
+bool FileWriterImpl::frozenMeets(uint64_t begin, uint64_t end, const Slice* youngerThan) const {
+  if (frozen_ == 0) return false;
+  for (auto it = slices_.rbegin(); it != slices_.rend() && it->get() != youngerThan; ++it)
+    if ((*it)->frozen && ((*it)->append || ((*it)->begin() < end && begin < (*it)->end()))) return true;
+  return false;
+}
+
+// The slice that [off, off+len) can go into, or null: then it begins one of its own, and open slices that it covers are frozen.
+FileWriterImpl::SliceRef FileWriterImpl::place(uint64_t off, uint64_t len) {
+  auto after = open_.upper_bound(off);
+  SliceRef into;
+  if (after != open_.begin()) {
+    auto& s = std::prev(after)->second;
+    if (off >= s->begin() + s->out->uploadedTo() && off <= s->end() && (off >> meta::kChunkBits) == s->chunk) into = s;
   }
+  const bool meetsNext = after != open_.end() && after->first < off + len;
+  if (into && !meetsNext && !frozenMeets(off, off + len, into.get())) return into;
+  while (after != open_.end() && after->first < off + len) freeze(*(after++)->second);
+  after = open_.upper_bound(off);
+  if (after != open_.begin())
+    if (auto s = std::prev(after)->second; s->end() > off) freeze(*s);
   return nullptr;
 }
 
@@ -118,7 +168,8 @@ Status FileWriterImpl::writeAt(uint64_t off, object::Bytes piece, const std::fun
   const auto chunk = static_cast<uint32_t>(off >> meta::kChunkBits);
   const auto pos = static_cast<uint32_t>(off & (meta::kChunkSize - 1));
   return withMemory(piece.size(), interrupted, [&](std::unique_lock<std::mutex>& lock) -> Status {
-    auto s = place(chunk, pos, static_cast<uint32_t>(piece.size()));
+    if (!slices_.empty() && slices_.back()->append) freeze(*slices_.back());   // what is appended from now on comes after this
+    auto s = place(off, piece.size());
     const bool fresh = !s;
     if (fresh) {
       s = create(false);
@@ -126,11 +177,44 @@ Status FileWriterImpl::writeAt(uint64_t off, object::Bytes piece, const std::fun
       s->pos = pos;
     }
     TRY(s->out->writeAt(pos - s->pos, piece, never));
-    if (fresh) slices_.push_back(s);
+    if (fresh) {
+      slices_.push_back(s);
+      open_.emplace(off, s);
+    }
     length_ = std::max(length_, off + piece.size());
+    join(s);
     wrote(lock, s, fresh);
     return {};
   });
+}
+
+// What was written in pieces, in any order, leaves as one slice: a slice that has grown to where another one begins takes it over.
+void FileWriterImpl::join(const SliceRef& s) {
+  for (;;) {
+    if (s->frozen || s->out->uploadedTo() > 0) return;
+    const uint64_t begin = s->end();
+    auto next = open_.find(begin);
+    if (next == open_.end()) return;
+    const SliceRef o = next->second;
+    const uint32_t length = o->out->length();
+    if (o->chunk != s->chunk || o->out->uploadedTo() > 0 || (length > kJoin && length > s->out->length())) return;
+    if (frozenMeets(begin, begin + length, nullptr)) return;   // its place in the order of commits changes
+    std::byte piece[16 << 10];
+    for (uint32_t at = 0, n; at < length; at += n) {
+      n = std::min<uint32_t>(sizeof piece, length - at);
+      const object::MutableBytes bytes{piece, n};
+      if (o->out->copyOut(at, bytes) && s->out->writeAt(s->out->length(), bytes, never)) continue;
+      // Short of memory: what has been copied so far stands in both, so neither may change any more.
+      freeze(*s);
+      freeze(*o);
+      return;
+    }
+    s->startedNanos = std::min(s->startedNanos, o->startedNanos);
+    open_.erase(next);
+    slices_.erase(std::find(slices_.begin(), slices_.end(), o));
+    --created_;   // it was no part of a flush under way: those freeze what they wait for
+    o->out->abort();
+  }
 }
 
 Status FileWriterImpl::writeAppend(object::Bytes piece, const std::function<bool()>& interrupted) {
@@ -140,6 +224,7 @@ Status FileWriterImpl::writeAppend(object::Bytes piece, const std::function<bool
     if (s && (!s->append || s->frozen || s->out->length() + piece.size() > meta::kChunkSize)) s = nullptr;
     const bool fresh = !s;
     if (fresh) {
+      freezeAll();   // where these bytes will stand is not known: nothing older may grow any more
       s = create(true);
       s->expectedOff = length_;
     }
@@ -158,7 +243,7 @@ void FileWriterImpl::wrote(std::unique_lock<std::mutex>& lock, const SliceRef& s
     ++created_;
     if (slices_.size() == 1) data_.setDirty(shared_from_this());
     if (slices_.size() > kManySlices) {
-      for (size_t i = 0; i < slices_.size() / 2; ++i) slices_[i]->frozen = true;
+      for (size_t i = 0; i < slices_.size() / 2; ++i) freeze(*slices_[i]);
       kick();
     }
   }
@@ -168,7 +253,8 @@ void FileWriterImpl::wrote(std::unique_lock<std::mutex>& lock, const SliceRef& s
     kick();
     return;
   }
-  if (length < data_.blocks().config().blockSize || s->out->uploadedTo() + data_.blocks().config().blockSize > length) return;
+  // Whoever reads what it writes (a linker) gets it from memory; a stream leaves as it comes.
+  if (readBack_ || length < data_.blocks().config().blockSize || s->out->uploadedTo() + data_.blocks().config().blockSize > length) return;
   if (s->out->id() == 0) {
     // The id may be a trip to the metadata; writers of the same file go on meanwhile.
     lock.unlock();
@@ -206,13 +292,17 @@ Status FileWriterImpl::write(uint64_t off, object::Bytes bytes, bool append, con
 // ---- freezing ----
 
 void FileWriterImpl::freezeAll() {
-  for (auto it = slices_.rbegin(); it != slices_.rend(); ++it) (*it)->frozen = true;
+  for (auto& s : slices_) freeze(*s);
 }
 
 void FileWriterImpl::freezeOld(int64_t now) {
   std::lock_guard lock(mu_);
-  for (auto& s : slices_)
-    if (now - s->startedNanos > 5 * kSecond || (now - s->modifiedNanos > kSecond && now - s->startedNanos > kSecond)) s->frozen = true;
+  // The end of a file, where others may be waiting for more, leaves after a second of rest; what is written here and there may still
+  // come together.
+  for (auto& s : slices_) {
+    const bool atEnd = s->append || s->end() >= length_;
+    if (now - s->startedNanos > 5 * kSecond || (atEnd && now - s->modifiedNanos > kSecond && now - s->startedNanos > kSecond)) freeze(*s);
+  }
   kick();
 }
 
@@ -287,6 +377,7 @@ Result<Committed> FileWriterImpl::commit(Slice& s) {
 
 void FileWriterImpl::committed(const SliceRef& s, const Committed& result) {
   slices_.pop_front();
+  --frozen_;
   ++finished_;
   // What is still buffered ends where it did, but for appends: they follow what was just committed.
   uint64_t end = result.length;
@@ -335,6 +426,8 @@ void FileWriterImpl::fail(std::unique_lock<std::mutex>& lock, Status s) {
   error_ = kept ? s : Status(Code::io, s.text());
   std::deque<SliceRef> lost;
   lost.swap(slices_);
+  open_.clear();
+  frozen_ = 0;
   finished_ = created_;
   for (auto& l : lost) l->taken = true;
   if (!lost.empty()) data_.setClean(ino_);

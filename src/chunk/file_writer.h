@@ -4,13 +4,19 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <vector>
 
 #include "chunk/file_data.h"
 
 namespace aquifer::chunk {
 
 class FileDataImpl;
+
+struct ByteRange {
+  uint64_t begin = 0, end = 0;
+};
 
 class FileWriterImpl final : public FileWriter, public std::enable_shared_from_this<FileWriterImpl> {
  public:
@@ -19,12 +25,16 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
   Status write(uint64_t off, object::Bytes bytes, bool append, const std::function<bool()>& interrupted) override;
   Status flush(const std::function<bool()>& interrupted) override;
   bool dirty() const override;
+  bool appending() const override;
   uint64_t length() const override;
   void truncated(uint64_t length) override;
 
   meta::Ino ino() const { return ino_; }
   void opened(uint64_t length);                          // a new handle saw this length in metadata
-  bool overlaps(uint64_t off, uint64_t len) const;       // bytes of the range are still only here
+  // What of [off, off+out.size()) is still only here, copied into `out`; `covered` says which bytes those are (of the file, sorted,
+  // disjoint). What is committed meanwhile is found in the metadata by whoever looks there afterwards. False: `out` is undefined,
+  // the range can only be read after a flush (appended bytes, whose place the commit decides; blocks that have left memory).
+  Result<bool> overlay(uint64_t off, object::MutableBytes out, std::vector<ByteRange>& covered, const std::function<bool()>& interrupted);
   void freezeOld(int64_t nowNanos);                      // the background rule: idle or old slices
   void freezeAndDrain();                                 // memory is short
 
@@ -34,7 +44,7 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
     bool append = false;
     uint64_t expectedOff = 0;           // append: where the bytes stand if nobody else appends
     std::unique_ptr<SliceWriter> out;
-    bool frozen = false;                // takes no more bytes
+    bool frozen = false;                // takes no more bytes (see freeze)
     bool taken = false;                 // the drainer owns `out`
     bool keepBlocks = false;            // the outcome of its commit is unknown: somebody may refer to the blocks
     int64_t startedNanos = 0, modifiedNanos = 0;
@@ -48,8 +58,12 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
   Status writeAppend(object::Bytes piece, const std::function<bool()>& interrupted);
   // Runs `put` under the lock; when memory was short it waits outside and repeats. `put` changes nothing when it fails.
   Status withMemory(size_t bytes, const std::function<bool()>& interrupted, const std::function<Status(std::unique_lock<std::mutex>&)>& put);
-  SliceRef place(uint32_t chunk, uint32_t pos, uint32_t len);
+  // All hold mu_.
+  void freeze(Slice& s);
+  bool frozenMeets(uint64_t begin, uint64_t end, const Slice* youngerThan) const;
+  SliceRef place(uint64_t off, uint64_t len);
   SliceRef create(bool append);
+  void join(const SliceRef& s);                          // holds mu_
   void wrote(std::unique_lock<std::mutex>& lock, const SliceRef& s, bool fresh);
   Status throttle(const std::function<bool()>& interrupted);
   void freezeAll();                                      // holds mu_
@@ -67,8 +81,13 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
   mutable std::mutex mu_;
   std::condition_variable changed_;
   std::deque<SliceRef> slices_;         // oldest first
+  // Those that still take bytes, by where they begin. They never overlap each other, nor a frozen one that is younger than they are:
+  // then bytes may join them although the order of commits is that of creation.
+  std::map<uint64_t, SliceRef> open_;
+  size_t frozen_ = 0;                   // of slices_
   uint64_t created_ = 0, finished_ = 0; // slices so far; finished: committed or given up
   bool draining_ = false, kicked_ = false;
+  bool readBack_ = false;               // bytes were read before they were committed: whole blocks do not leave early
   uint64_t length_;
   Status error_;                        // sticky
 };

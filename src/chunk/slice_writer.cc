@@ -62,6 +62,18 @@ Status SliceWriterImpl::writeAt(uint32_t off, object::Bytes data, const std::fun
   return {};
 }
 
+bool SliceWriterImpl::copyOut(uint32_t off, object::MutableBytes out) const {
+  if (finished_ || off < uploadedTo_ || off > length_ || out.size() > length_ - off) return false;
+  for (size_t at = 0; at < out.size();) {
+    const auto place = off + static_cast<uint32_t>(at);
+    const uint32_t b = place / blockSize_, inBlock = place % blockSize_;
+    const size_t n = std::min<size_t>(out.size() - at, blockSize_ - inBlock);
+    std::memcpy(out.data() + at, blocks_[b]->data() + inBlock, n);
+    at += n;
+  }
+  return true;
+}
+
 void SliceWriterImpl::upload(Store& store, const std::shared_ptr<Uploads>& up, const BlockId& id, const BufferRef& data, uint8_t tier,
                              bool mayStage) {
   Status s = up->givenUp() ? Status(Code::interrupted) : store.storeBlock(id, data, tier, mayStage, [&] { return up->givenUp(); });

@@ -19,6 +19,7 @@ class SliceWriterImpl final : public SliceWriter {
   Status writeAt(uint32_t off, object::Bytes data, const std::function<bool()>& interrupted) override;
   uint32_t length() const override { return length_; }
   uint32_t uploadedTo() const override { return uploadedTo_; }
+  bool copyOut(uint32_t off, object::MutableBytes out) const override;
   void flushTo(uint32_t off) override;
   Status finish(uint32_t length) override;
   void abort() override;

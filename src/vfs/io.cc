@@ -49,6 +49,14 @@ void VfsImpl::markClean(InodeState& inode) {
   if (auto* r = recorder_.load()) r->dirty(inode.ino, false);
 }
 
+// The writer first: once it is clean, its inode knows what it has committed.
+uint64_t VfsImpl::lengthOf(InodeState& inode) {
+  uint64_t written = 0;
+  if (inode.dirty.load(std::memory_order_acquire))
+    if (auto w = data_->existingWriter(inode.ino); w && w->dirty()) written = w->length();
+  return std::max(written, inode.length());
+}
+
 chunk::FileReader& VfsImpl::readerOf(OpenFile& file) {
   std::lock_guard lock(file.mu);
   if (!file.reader) file.reader = data_->reader(file.ino);
@@ -80,16 +88,19 @@ Result<size_t> VfsImpl::doRead(const Context& ctx, Ino ino, Handle fh, uint64_t 
   size_t n;
   {
     std::shared_lock lock(inode.io);
-    // A failed write is told to those who wrote; a reader gets what is stored.
-    if (auto s = flushInode(ctx, ino); s.is(Code::interrupted)) return s;
-    uint64_t end = off + out.size(), length = inode.length();
+    // Where appended bytes stand, and so the length, only their commit can tell. A failed write is told to those who wrote; a
+    // reader gets what is stored.
+    if (inode.dirty.load(std::memory_order_acquire))
+      if (auto w = data_->existingWriter(ino); w && w->appending())
+        if (auto s = flushInode(ctx, ino); s.is(Code::interrupted)) return s;
+    uint64_t end = off + out.size(), length = lengthOf(inode);
     // Beyond the end as we know it: somebody else may have written more. Whole pages are what the kernel asks for anyway.
     if (end > length && (end > pageEnd(length) || end % 4096 != 0 || off % 4096 != 0)) {
       int64_t askedAt = monotonicNanos();
       auto attr = meta_.getattr(Context::root(), ino);
       if (!attr) return handleError(attr.status());
       withUnflushed(ino, *attr, askedAt);   // takes the length, and drops slice lists that are older
-      length = inode.length();
+      length = lengthOf(inode);
     }
     auto r = readerOf(*file).read(off, out, length, ctx.interrupted);
     if (!r) return handleError(r.status());
