@@ -41,6 +41,7 @@ Store::Store(std::unique_ptr<object::ObjectStore> objects, const BlockConfig& co
     : config_(normalized(config)),
       objects_(std::move(objects)),
       pool_(std::make_shared<BufferPool>(config_.bufferSize)),
+      stagePool_(std::max(config_.bufferSize / 4, 2 * config_.blockSize)),
       uploader_(*objects_, config_, compression),
       fetcher_(*objects_, config_, compression),
       recent_(config_.bufferSize / 5 * 2),
@@ -83,7 +84,8 @@ void Store::startStaging(DiskCache& disk) {
       config_, disk,
       Staging::Hooks{[this](const BlockId& b, object::Bytes data, uint8_t tier) { return uploader_.put(b, data, tier, kStageAttempts); },
                      [this](const BlockId& b) { (void)objects_->remove(blockKey(b.id, b.index, b.size, config_.hashPrefix)); },
-                     [this] { return uploader_.idle(); }, [this](size_t n) { return readBuffer(n); }});
+                     // From memory only while writers have plenty: bytes that are safe on disk must not hold up those that are not.
+                     [this] { return pool_->used() <= pool_->limit() / 2 && !uploader_.failing() && uploader_.idle(); }, [this](size_t n) { return stagePool_.get(n, {}, kBufferWaitMs); }});
 }
 
 void Store::keepTime() {

@@ -481,6 +481,26 @@ TEST_F(StoreTest, onlyBlocksBelowTheThresholdAreStagedAndCompactionNever) {
   EXPECT_EQ(counts_->puts, 2);
 }
 
+TEST_F(StoreTest, aStoreThatHangsDoesNotHoldUpWhoWritesToDisk) {
+  config_.writeback = true;
+  config_.blockSize = 4 << 20;
+  config_.bufferSize = 32 << 20;
+  config_.cacheSize = 1 << 30;
+  std::atomic<bool> go{false};
+  counts_->beforePut = [&] {
+    for (int i = 0; i < 20'000 && !go; ++i) ::usleep(1000);
+  };
+  open();
+  const std::string data = pattern(4 << 20, 3);
+  for (meta::SliceId id = 1; id <= 20; ++id) put(id, data);   // far more than the buffers hold
+  EXPECT_EQ(store_->stagedBytes(), 20u << 22);
+  EXPECT_TRUE(eventually([&] { return counts_->puts > 4; }));
+  EXPECT_LE(store_->buffers().used(), 24u << 20);
+  EXPECT_TRUE(store_->buffers().tryGet(4 << 20));
+  go = true;
+  EXPECT_TRUE(eventually([&] { return store_->stagedBytes() == 0; }));
+}
+
 TEST_F(StoreTest, foreignFilesInTheStagingAreaAreIgnored) {
   fs::create_directories(root() + "/rawstaging/chunks/0/9");
   std::ofstream(root() + "/rawstaging/chunks/0/9/5_0_4") << "data";     // belongs to 0/0

@@ -110,12 +110,16 @@ Result<BufferRef> BufferPool::get(size_t bytes, const std::function<bool()>& int
   for (;;) {
     if (interrupted && interrupted()) return Code::interrupted;
     if (waitMs != INT64_MAX && (monotonicNanos() - start) / 1'000'000 >= waitMs) return Code::noMemory;
+    bool full;
     {
       std::unique_lock lock(mu_);
       const size_t used = used_.load(std::memory_order_relaxed);
-      if (used != 0 && used + capacity > limit_) freed_.wait_for(lock, std::chrono::milliseconds(100));
+      full = used != 0 && used + capacity > limit_;
+      if (full) freed_.wait_for(lock, std::chrono::milliseconds(100));
     }
     if (auto ref = tryGet(bytes)) return ref;
+    // There was room and still no buffer: others were faster, or the kernel has no memory and asking on end would not help.
+    if (!full) sleepMs(1);
   }
 }
 

@@ -63,6 +63,7 @@ class Store final : public BlockStore {
   const BlockConfig config_;
   const std::unique_ptr<object::ObjectStore> objects_;
   const std::shared_ptr<BufferPool> pool_;   // shared with the gauge, which may be read after this store has gone
+  BufferPool stagePool_;   // staged blocks on their way from disk: while the store hangs they must not take the writers' memory
   Uploader uploader_;
   Fetcher fetcher_;
   std::unique_ptr<BlockCache> cache_;

@@ -19,7 +19,8 @@ Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pi
   const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks.config().blockSize, meta::kChunkSize));
   constexpr int64_t kBufferWaitMs = 60'000;
   TRY_ASSIGN(auto buffer, blocks.buffers().get(step, {}, kBufferWaitMs));
-  auto out = blocks.newSlice(tier);
+  // Straight to the store: the objects it replaces may go once it is committed, and other clients cannot read this one's disk.
+  auto out = blocks.newSlice(tier, false);
   out->setId(newId);
   auto copy = [&]() -> Status {
     uint32_t pos = 0;

@@ -26,7 +26,7 @@ class Staging {
     // Store the block (a few attempts).
     std::function<Status(const BlockId&, object::Bytes, uint8_t tier)> upload;
     std::function<void(const BlockId&)> removeObject;
-    // A place in the upload bound that is free right now; the upload hook takes its own, so this only asks.
+    // May a block be uploaded from memory right now? The upload hook takes its own place in the upload bound, so this only asks.
     std::function<bool()> uploadIdle;
     std::function<Result<BufferRef>(size_t)> buffer;
   };

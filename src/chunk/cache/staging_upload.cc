@@ -185,6 +185,7 @@ void Staging::upload(BlockId block) {
   }
   if (!stop_) LOG_WARN("upload of staged block {}: {}", it->second.dir->stagedPath(block), s.text());
   it->second.uploading = false;
+  it->second.memory = nullptr;   // set by a stage() that came while this upload had begun already: writers need it more
   it->second.notBefore = unixSeconds() + kRetrySec;
   order_.emplace(it->second.stagedAt, block);
 }
