@@ -10,7 +10,9 @@ bool CacheIndex::touch(const BlockId& block, uint32_t now) {
   std::lock_guard lock(s.mu);
   auto it = s.map.find(block);
   if (it == s.map.end()) return false;
-  it->second.atime = now;
+  auto& e = it->second;
+  if (now / kPeriod != e.atime / kPeriod && e.uses < kMostUses) ++e.uses;
+  e.atime = now;
   return true;
 }
 
@@ -24,7 +26,7 @@ bool CacheIndex::add(const BlockId& block, uint32_t atime) {
   auto& s = shard(block);
   std::lock_guard lock(s.mu);
   auto [it, fresh] = s.map.try_emplace(block);
-  it->second.generation = generation_.load(std::memory_order_relaxed);
+  it->second.generation = generation_.load(std::memory_order_relaxed) % kGenerations;
   it->second.atime = std::max(it->second.atime, atime);
   if (fresh) {
     bytes_.fetch_add(block.size + kOverhead, std::memory_order_relaxed);
@@ -51,7 +53,7 @@ CacheIndex::Map::iterator CacheIndex::take(Shard& s, Map::iterator it, std::vect
 
 std::vector<BlockId> CacheIndex::endScan() {
   std::vector<BlockId> gone;
-  const uint32_t current = generation_.load();
+  const uint32_t current = generation_.load() % kGenerations;
   for (auto& s : shards_) {
     std::lock_guard lock(s.mu);
     for (auto it = s.map.begin(); it != s.map.end();) it = it->second.generation == current ? std::next(it) : take(s, it, gone);
@@ -84,8 +86,15 @@ void CacheIndex::evictRandom(Shard& s, uint64_t goalBytes, uint64_t goalItems, u
       pair.push_back(candidate);
       if (pair.size() < 2) continue;
       auto a = s.map.find(pair[0]), c = s.map.find(pair[1]);
-      take(s, a->second.atime <= c->second.atime ? a : c, victims);
       pair.clear();
+      if (a->second.uses > 0 && c->second.uses > 0) {
+        // Both have earned a round; whoever is not used again will have lost it by the next.
+        a->second.uses = a->second.uses - 1;
+        c->second.uses = c->second.uses - 1;
+        continue;
+      }
+      const bool first = a->second.uses != c->second.uses ? a->second.uses == 0 : a->second.atime <= c->second.atime;
+      take(s, first ? a : c, victims);
       if (bytes() <= goalBytes && items() <= goalItems) return;
     }
   }
@@ -125,7 +134,7 @@ std::vector<BlockId> CacheIndex::evict(Eviction policy, uint64_t goalBytes, uint
     std::lock_guard r(randomMu_);
     start = random_() % kShards;
   }
-  // A pass over all pairs frees half; 64 passes free anything.
+  // A pass over all pairs frees half, once kMostUses passes have used up every use; 64 passes free anything.
   for (int pass = 0; pass < 64 && (bytes() > goalBytes || items() > goalItems) && items() > 0; ++pass)
     for (size_t i = 0; i < kShards && (bytes() > goalBytes || items() > goalItems); ++i)
       evictRandom(shards_[(start + i) % kShards], goalBytes, goalItems, now, expireSec, victims);

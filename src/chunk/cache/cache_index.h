@@ -1,4 +1,5 @@
-// What lies in one cache directory: block -> time of last use. Only evictable blocks are here; staged ones are kept by
+// What lies in one cache directory: block -> time of last use, and how often it has come back into use: of two blocks the one that
+// nobody came back to goes first, so that reading much data once does not push out what is used again and again. Only evictable blocks are here; staged ones are kept by
 // StagedBlocks and so cannot become victims. Thread-safe, sharded.
 #pragma once
 
@@ -37,8 +38,13 @@ class CacheIndex {
 
  private:
   struct Entry {
-    uint32_t atime = 0, generation = 0;
+    uint32_t atime = 0;
+    uint32_t generation : 30 = 0;
+    uint32_t uses : 2 = 0;   // periods in which it was used again after it had come
   };
+  static constexpr uint32_t kPeriod = 16;               // seconds: one pass over a block is one use, in however many requests
+  static constexpr uint32_t kMostUses = 3;
+  static constexpr uint32_t kGenerations = 1u << 30;
   using Map = std::unordered_map<BlockId, Entry, BlockIdHash>;
   struct Shard {
     mutable std::mutex mu;

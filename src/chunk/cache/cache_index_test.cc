@@ -48,6 +48,23 @@ TEST(CacheIndex, twoRandomReachesItsGoalAndPrefersTheOld) {
   EXPECT_EQ(x.bytes(), 0u);
 }
 
+TEST(CacheIndex, whatIsUsedAgainOutlivesAScanOfNewerBlocks) {
+  CacheIndex x;
+  for (uint64_t i = 0; i < 1000; ++i) x.add(block(i), 100);
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_TRUE(x.touch(block(i), 200));
+  for (uint64_t i = 1000; i < 11'000; ++i) {
+    x.add(block(i), 300);
+    for (int piece = 0; piece < 8; ++piece) x.touch(block(i), 300);   // one pass over the block
+  }
+  x.evict(Eviction::twoRandom, UINT64_MAX, 6000, 300, 0);
+  size_t kept = 0;
+  for (uint64_t i = 0; i < 1000; ++i) kept += x.contains(block(i));
+  EXPECT_EQ(x.items(), 6000u);
+  EXPECT_GT(kept, 950u);   // by age alone all but a few would have gone
+  x.evict(Eviction::twoRandom, 0, 0, 300, 0);   // uses protect for a while, not for ever
+  EXPECT_EQ(x.items(), 0u);
+}
+
 TEST(CacheIndex, expiredEntriesGoAtOnce) {
   CacheIndex x;
   for (uint64_t i = 0; i < 100; ++i) x.add(block(i), i % 2 ? 10 : 95);
