@@ -64,7 +64,6 @@ Result<bool> FileWriterImpl::overlay(uint64_t off, object::MutableBytes out, std
                                      const std::function<bool()>& interrupted) {
   const uint64_t end = off + out.size();
   std::unique_lock lock(mu_);
-  readBack_ = !slices_.empty();
   // A slice that is being stored will be committed in a moment, and its buffers are not ours to look at.
   for (;;) {
     if (!slices_.empty() && slices_.back()->append) return false;   // nothing placed can be younger than appended bytes
@@ -82,6 +81,7 @@ Result<bool> FileWriterImpl::overlay(uint64_t off, object::MutableBytes out, std
   const auto copy = [&](const Slice& s) {
     const ByteRange r{std::max(off, s.begin()), std::min(end, s.end())};
     if (r.begin >= r.end) return true;
+    readBack_ = true;
     covered.push_back(r);
     return !s.taken && s.out->copyOut(static_cast<uint32_t>(r.begin - s.begin()), out.subspan(r.begin - off, r.end - r.begin));
   };

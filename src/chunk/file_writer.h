@@ -87,7 +87,7 @@ class FileWriterImpl final : public FileWriter, public std::enable_shared_from_t
   size_t frozen_ = 0;                   // of slices_
   uint64_t created_ = 0, finished_ = 0; // slices so far; finished: committed or given up
   bool draining_ = false, kicked_ = false;
-  bool readBack_ = false;               // bytes were read before they were committed: whole blocks do not leave early
+  bool readBack_ = false;               // bytes were read before they were committed: from then on whole blocks do not leave early
   uint64_t length_;
   Status error_;                        // sticky
 };
