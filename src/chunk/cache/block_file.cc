@@ -22,6 +22,18 @@ bool dropsPageCache() {
   return on;
 }
 
+// Takes what has been transferred off the front.
+void skip(iovec*& iov, int& count, size_t done) {
+  while (count > 0 && done >= iov->iov_len) {
+    done -= iov->iov_len;
+    ++iov, --count;
+  }
+  if (count > 0) {
+    iov->iov_base = static_cast<char*>(iov->iov_base) + done;
+    iov->iov_len -= done;
+  }
+}
+
 // Fills all of iov or fails; a file that ends early is corrupt (it was cut after it was opened).
 Status readFully(int fd, iovec* iov, int count, uint64_t off) {
   while (count > 0) {
@@ -32,31 +44,22 @@ Status readFully(int fd, iovec* iov, int count, uint64_t off) {
     }
     if (got == 0) return Status(Code::corrupt, "cached block is cut");
     off += static_cast<uint64_t>(got);
-    size_t left = static_cast<size_t>(got);
-    while (count > 0 && left >= iov->iov_len) {
-      left -= iov->iov_len;
-      ++iov, --count;
-    }
-    if (count > 0) {
-      iov->iov_base = static_cast<char*>(iov->iov_base) + left;
-      iov->iov_len -= left;
-    }
+    skip(iov, count, static_cast<size_t>(got));
   }
   return {};
 }
 
-Status writeFully(int fd, const void* data, size_t bytes) {
-  auto* p = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = ::write(fd, p, bytes);
+Status writeFully(int fd, iovec* iov, int count) {
+  for (;;) {
+    while (count > 0 && iov->iov_len == 0) ++iov, --count;
+    if (count == 0) return {};
+    const ssize_t n = ::writev(fd, iov, count);
     if (n < 0) {
       if (errno == EINTR) continue;
       return errnoStatus(errno);
     }
-    p += n;
-    bytes -= static_cast<size_t>(n);
+    skip(iov, count, static_cast<size_t>(n));
   }
-  return {};
 }
 
 }  // namespace
@@ -243,9 +246,11 @@ Status writeBlockFile(const std::string& path, object::Bytes data, std::string_v
     if (auto s = makeDirs(path.substr(0, path.find_last_of('/')), dirMode); !s && !s.is(Code::notFound)) return s;
   }
   if (fd < 0) return errnoStatus(errno);
-  Status s = writeFully(fd, data.data(), data.size());
-  if (s && !trailer.empty()) s = writeFully(fd, trailer.data(), trailer.size());
-  if (s && !footer.empty()) s = writeFully(fd, footer.data(), footer.size());
+  // One call: with 128 KiB files the calls are what caching costs.
+  iovec iov[] = {{const_cast<std::byte*>(data.data()), data.size()},
+                 {const_cast<char*>(trailer.data()), trailer.size()},
+                 {const_cast<char*>(footer.data()), footer.size()}};
+  Status s = writeFully(fd, iov, 3);
   if (s && dropsPageCache()) (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   if (::close(fd) != 0 && s) s = errnoStatus(errno);
   if (s && ::rename(tmp.c_str(), path.c_str()) != 0) s = errnoStatus(errno);
