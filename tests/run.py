@@ -38,6 +38,7 @@ def suites(soak):
         ("huge directory", PY + ["tests/mount/huge_dir.py", *s], 600, False),
         ("durability", PY + ["tests/mount/durability.py"], 120, False),
         ("one file", PY + ["tests/mount/one_file.py", *s], 300, False),
+        ("tools", PY + ["tests/mount/tools.py"], 300, False),
         ("real programs", PY + ["tests/mount/programs.py", *s], 900, False),
     ]
     if soak:    # three more builds of everything

@@ -60,6 +60,6 @@ void collector(std::function<void(const Emit& emit)> collect);
 void registerProcessMetrics();         // uptime, cpu_usage, memory, process_*; uptime counts from the first call
 void setConstLabels(Labels labels);   // instance, mp, vol_name, juicefs_version, custom
 std::string prometheusText();
-std::string statsText();              // `.stats`: name value; histograms as _total and _sum; values of method and errno appended
+std::string statsText();              // `.stats`: name value; histograms as _total and _sum; values of method, errno and stage appended
 
 }  // namespace aquifer::metrics

@@ -126,7 +126,7 @@ std::string statsText() {
     for (const auto& [labels, series] : family.series) {
       std::string name = std::string(kPrefix) + bare;
       for (const auto& [k, v] : labels) {
-        if (k == "method" || k == "errno") (name += '_') += v;
+        if (k == "method" || k == "errno" || k == "stage") (name += '_') += v;
       }
       if (series.histogram) {
         line(name, "_total", std::to_string(series.histogram->count()));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/stages.h"
 
 namespace aquifer::chunk {
 
@@ -105,6 +106,7 @@ BufferRef BufferPool::tryGet(size_t bytes) {
 
 Result<BufferRef> BufferPool::get(size_t bytes, const std::function<bool()>& interrupted, int64_t waitMs) {
   if (auto ref = tryGet(bytes)) return ref;
+  ScopedStage stage(Stage::queue);
   const size_t capacity = capacityFor(bytes);
   const int64_t start = monotonicNanos();
   for (;;) {

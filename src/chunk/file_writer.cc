@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "chunk/file_data_impl.h"
 #include "chunk/parallel.h"
 
@@ -74,6 +75,7 @@ Result<bool> FileWriterImpl::overlay(uint64_t off, object::MutableBytes out, std
       busy |= s.taken && s.begin() < end && off < s.end();
     }
     if (!busy || !error_) break;
+    ScopedStage stage(Stage::queue);
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     if (interrupted && interrupted()) return Code::interrupted;
   }
@@ -270,6 +272,7 @@ Status FileWriterImpl::throttle(const std::function<bool()>& interrupted) {
   std::unique_lock lock(mu_);
   while (slices_.size() >= kMostSlices && error_) {
     kick();
+    ScopedStage stage(Stage::queue);
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     if (interrupted && interrupted()) return Code::interrupted;
   }
@@ -346,6 +349,7 @@ Status FileWriterImpl::flush(const std::function<bool()>& interrupted) {
       }
       kick();
     }
+    ScopedStage stage(Stage::queue);
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     const int64_t now = monotonicNanos();
     if (now > patience && interrupted && interrupted()) return Code::interrupted;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 
+#include "base/stages.h"
+
 namespace aquifer::chunk {
 
 namespace {
@@ -19,6 +21,7 @@ struct Loop {
   size_t running = 0;
   bool closed = false;
   Status first;
+  StageNanos stages{};   // of all who work on it
 
   void work() {
     {
@@ -26,13 +29,16 @@ struct Loop {
       if (closed) return;
       ++running;
     }
+    const StageNanos before = ScopedStage::sums();
     for (size_t i; !failed.load(std::memory_order_relaxed) && (i = next.fetch_add(1)) < n;) {
       if (auto s = fn(i); !s) {
         std::lock_guard lock(mu);
         if (!failed.exchange(true)) first = std::move(s);
       }
     }
+    const StageNanos grown = ScopedStage::since(before);
     std::lock_guard lock(mu);
+    for (size_t i = 0; i < kStages; ++i) stages[i] += grown[i];
     --running;
     idle.notify_all();
   }
@@ -49,7 +55,9 @@ Status parallelFor(ThreadPool& pool, size_t n, size_t width, const std::function
   loop->work();
   std::unique_lock lock(loop->mu);
   loop->closed = true;
+  const int64_t start = monotonicNanos();
   loop->idle.wait(lock, [&] { return loop->running == 0; });
+  ScopedStage::waited(monotonicNanos() - start, loop->stages);
   return loop->first;
 }
 

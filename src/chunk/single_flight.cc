@@ -2,6 +2,12 @@
 
 namespace aquifer::chunk {
 
+void SingleFlight::await(Call& call, std::unique_lock<std::mutex>& lock) {
+  const int64_t start = monotonicNanos();
+  call.done.wait(lock, [&] { return call.result.has_value(); });
+  ScopedStage::waited(monotonicNanos() - start, call.stages);
+}
+
 Result<BufferRef> SingleFlight::run(const BlockId& block, const Fetch& fetch) {
   std::shared_ptr<Call> call;
   {
@@ -9,13 +15,15 @@ Result<BufferRef> SingleFlight::run(const BlockId& block, const Fetch& fetch) {
     auto [it, mine] = calls_.try_emplace(block, nullptr);
     if (!mine) {
       call = it->second;
-      call->done.wait(lock, [&] { return call->result.has_value(); });
+      await(*call, lock);
       return *call->result;
     }
     call = it->second = std::make_shared<Call>();
   }
+  const StageNanos before = ScopedStage::sums();
   auto result = fetch();
   std::lock_guard lock(mu_);
+  call->stages = ScopedStage::since(before);
   call->result = result;
   calls_.erase(block);
   call->done.notify_all();
@@ -27,7 +35,7 @@ std::optional<Result<BufferRef>> SingleFlight::join(const BlockId& block) {
   auto it = calls_.find(block);
   if (it == calls_.end()) return std::nullopt;
   auto call = it->second;
-  call->done.wait(lock, [&] { return call->result.has_value(); });
+  await(*call, lock);
   return call->result;
 }
 

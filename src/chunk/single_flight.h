@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/stages.h"
 #include "base/status.h"
 #include "chunk/block_id.h"
 #include "chunk/buffer.h"
@@ -26,7 +27,9 @@ class SingleFlight {
   struct Call {
     std::condition_variable done;
     std::optional<Result<BufferRef>> result;
+    StageNanos stages{};   // of the fetch, set with the result
   };
+  static void await(Call& call, std::unique_lock<std::mutex>& lock);
   std::mutex mu_;
   std::unordered_map<BlockId, std::shared_ptr<Call>, BlockIdHash> calls_;
 };

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/stages.h"
+
 namespace aquifer::chunk {
 
 SliceWriterImpl::SliceWriterImpl(Store& store, uint8_t tier, bool mayStage)
@@ -92,12 +94,15 @@ bool SliceWriterImpl::handOver(uint32_t block, uint32_t length) {
     ++up_->running;
   }
   auto task = [&store = store_, up = up_, id, data = blocks_[block], tier = tier_, mayStage = mayStage_] {
+    const StageNanos before = ScopedStage::sums();
     upload(store, up, id, data, tier, mayStage);
+    const StageNanos grown = ScopedStage::since(before);
     std::vector<BlockId> unwanted;
     {
       std::lock_guard lock(up->mu);
       if (up->aborted) unwanted.swap(up->stored);
       --up->running;
+      for (size_t i = 0; i < kStages; ++i) up->stages[i] += grown[i];
       up->idle.notify_all();
     }
     for (auto& b : unwanted) store.removeBlock(b);
@@ -130,7 +135,11 @@ Status SliceWriterImpl::finish(uint32_t length) {
     uploadedTo_ = static_cast<uint32_t>(std::min<uint64_t>(length, (uint64_t{b} + 1) * blockSize_));
   }
   std::unique_lock lock(up_->mu);
-  up_->idle.wait(lock, [&] { return up_->running == 0; });
+  if (up_->running > 0) {
+    const int64_t start = monotonicNanos();
+    up_->idle.wait(lock, [&] { return up_->running == 0; });
+    ScopedStage::waited(monotonicNanos() - start, up_->stages);
+  }
   if (!up_->first) return up_->first;
   finished_ = true;
   return {};

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/stages.h"
 #include "chunk/store.h"
 
 namespace aquifer::chunk {
@@ -30,6 +31,7 @@ class SliceWriterImpl final : public SliceWriter {
     std::mutex mu;
     std::condition_variable idle;
     int running = 0;
+    StageNanos stages{};   // of the uploads by the pool
     bool aborted = false;
     Status first;                   // the first failure; it cancels the others
     std::vector<BlockId> stored;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/metrics.h"
+#include "base/stages.h"
 
 namespace aquifer::chunk {
 
@@ -15,7 +16,10 @@ class Tokens {
   explicit Tokens(int limit, metrics::Counter* gauge = nullptr) : left_(limit < 1 ? 1 : limit), gauge_(gauge) {}
   void acquire() {
     std::unique_lock lock(mu_);
-    free_.wait(lock, [&] { return left_ > 0; });
+    if (left_ <= 0) {
+      ScopedStage stage(Stage::queue);
+      free_.wait(lock, [&] { return left_ > 0; });
+    }
     take();
   }
   bool tryAcquire() {

@@ -20,12 +20,17 @@ const std::vector<Command>& commands() {
       versionCommand(),
       // INSPECTOR
       statusCommand(),
+      statsCommand(),
+      profileCommand(),
       infoCommand(),
       summaryCommand(),
+      whyCommand(),
       // SERVICE
       mountCommand(),
       umountCommand(),
       // TOOL
+      benchCommand(),
+      objbenchCommand(),
       warmupCommand(),
       rmrCommand(),
       cloneCommand(),

@@ -3,6 +3,7 @@
 
 namespace aquifer::cli {
 struct Command;
+Command benchCommand();
 Command cloneCommand();
 Command compactCommand();
 Command configCommand();
@@ -14,12 +15,16 @@ Command gcCommand();
 Command infoCommand();
 Command loadCommand();
 Command mountCommand();
+Command objbenchCommand();
+Command profileCommand();
 Command quotaCommand();
 Command restoreCommand();
 Command rmrCommand();
+Command statsCommand();
 Command statusCommand();
 Command summaryCommand();
 Command umountCommand();
 Command versionCommand();
 Command warmupCommand();
+Command whyCommand();
 }  // namespace aquifer::cli

@@ -19,6 +19,7 @@ enum class ControlOp : uint32_t {
   clone = 1006,
   summary = 1007,
   compact = 1008,
+  why = 20001,      // ours only
 };
 
 struct ControlReply {

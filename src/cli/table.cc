@@ -5,8 +5,14 @@
 namespace aquifer::cli {
 
 namespace {
+// What a terminal shows: UTF-8 characters, colours ("ESC [ ... m") left out.
 size_t characters(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  size_t n = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') i = std::min(text.find('m', i), text.size());
+    else n += (text[i] & 0xC0) != 0x80;
+  }
+  return n;
 }
 }  // namespace
 

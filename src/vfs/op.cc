@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "vfs/special.h"
 
 namespace aquifer::vfs {
 
@@ -28,6 +30,18 @@ struct OpMetrics {
   // Operations that nobody used have no line in the statistics, as readers of `.stats` expect: made at the first use.
   std::array<std::once_flag, static_cast<size_t>(OpKind::count)> made;
 
+  std::array<std::array<std::atomic<metrics::Counter*>, kStages + 1>, static_cast<size_t>(OpKind::count)> stages{};
+
+  void addStage(size_t op, size_t stage, int64_t nanos) {
+    auto* counter = stages[op][stage].load(std::memory_order_acquire);
+    if (!counter) {   // the registry gives everybody the same one
+      counter = &metrics::counter("stage_seconds_total", "Where the time of operations went.",
+                                  {{"method", kNames[op]}, {"stage", stageName(static_cast<Stage>(stage))}});
+      stages[op][stage].store(counter, std::memory_order_release);
+    }
+    counter->add(static_cast<double>(nanos) * 1e-9);
+  }
+
   void use(size_t i) {
     std::call_once(made[i], [&] {
       total[i] = &metrics::counter("fuse_ops_total", "Total number of operations.", {{"method", kNames[i]}});
@@ -43,7 +57,12 @@ OpMetrics& opMetrics() {
 
 const char* opName(OpKind kind) { return kNames[static_cast<size_t>(kind)]; }
 
-void countOp(OpKind kind, int64_t nanos, Code code) {
+SlowOps& slowOps() {
+  static auto* ops = new SlowOps;  // never destroyed, as above
+  return *ops;
+}
+
+void countOp(OpKind kind, int64_t nanos, Code code, const StageNanos& stages) {
   auto& m = opMetrics();
   size_t i = static_cast<size_t>(kind);
   m.use(i);
@@ -51,6 +70,13 @@ void countOp(OpKind kind, int64_t nanos, Code code) {
   m.total[i]->add();
   m.seconds[i]->add(s);
   m.durations.observe(s);
+  int64_t rest = nanos;
+  for (size_t stage = 0; stage < kStages; ++stage) {
+    if (stages[stage] <= 0) continue;
+    m.addStage(i, stage, stages[stage]);
+    rest -= stages[stage];
+  }
+  if (rest > 0) m.addStage(i, kStages, rest);
   if (code != Code::ok) {
     const char* name = strerrorname_np(toErrno(code));
     metrics::counter("fuse_ops_io_errors", "number of errors, by errno.", {{"errno", name ? name : "EIO"}}).add();
@@ -59,6 +85,13 @@ void countOp(OpKind kind, int64_t nanos, Code code) {
 
 void countReadBytes(size_t n) { opMetrics().readBytes.observe(static_cast<double>(n)); }
 void countWrittenBytes(size_t n) { opMetrics().writtenBytes.observe(static_cast<double>(n)); }
+
+// Readers of the access log wait in their reads on purpose.
+void Op::remember(std::string what, int64_t now, int64_t took, const StageNanos& stages) {
+  if (isSpecialFile(inodeOfArguments(what))) return;
+  slowOps().count(now, took, stages);
+  slowOps().keep({now, took, opName(kind_), std::move(what), ctx_.uid, ctx_.pid, stages});
+}
 
 void Op::write(const std::string& what, Code code, int64_t took) {
   std::string line = logLine(unixNanos() - took, ctx_, std::string(opName(kind_)) + " " + what,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "base/thread_pool.h"
 #include "base/uuid.h"
 #include "chunk/cache/cache_metrics.h"
@@ -124,6 +125,7 @@ bool CacheDir::read(const BlockId& block, uint32_t off, object::MutableBytes out
     }
   }
   if (!health_.usable()) return false;
+  ScopedStage stage(Stage::cache);
   const int64_t start = monotonicNanos();
   auto file = open_.find(block);
   if (!file) {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "chunk/cache/cache_metrics.h"
 
 namespace aquifer::chunk {
@@ -129,6 +130,7 @@ bool Staging::read(const BlockId& block, uint32_t off, object::MutableBytes out)
   if (blocks() == 0) return false;
   auto file = open(block);
   if (!file) return false;
+  ScopedStage stage(Stage::cache);
   const int64_t start = monotonicNanos();
   const Status s = file->read(off, out);
   if (!s) {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/stages.h"
 
 namespace aquifer::meta {
 namespace {
@@ -18,6 +19,7 @@ class Op {
                                       metrics::exponentialBuckets(0.0001, 1.5, 30))) {}
   template <class F>
   auto time(F&& call) {
+    ScopedStage stage(Stage::metadata);
     const int64_t start = monotonicNanos();
     auto result = std::forward<F>(call)();
     const double took = static_cast<double>(monotonicNanos() - start) * 1e-9;
@@ -176,8 +178,14 @@ class MeteredMeta final : public Meta {
   Status access(const Context& c, Ino ino, uint8_t rwx, const Attr* known) override { return in_->access(c, ino, rwx, known); }
   Status touchAtime(const Context& c, Ino ino) override { return in_->touchAtime(c, ino); }
   KnownUsage knownUsage() override { return in_->knownUsage(); }
-  Result<Attr> open(const Context& c, Ino ino, uint32_t flags) override { return in_->open(c, ino, flags); }
-  Status close(Ino ino) override { return in_->close(ino); }
+  Result<Attr> open(const Context& c, Ino ino, uint32_t flags) override {
+    ScopedStage stage(Stage::metadata);
+    return in_->open(c, ino, flags);
+  }
+  Status close(Ino ino) override {
+    ScopedStage stage(Stage::metadata);
+    return in_->close(ino);
+  }
   void adoptOpen(Ino ino) override { in_->adoptOpen(ino); }
   Result<SliceId> newSliceId() override { return in_->newSliceId(); }
   Result<uint64_t> compactChunk(Ino ino, uint32_t index) override { return in_->compactChunk(ino, index); }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "object/layers/layers.h"
 
 namespace aquifer::object {
@@ -32,6 +33,7 @@ class MetricsLayer : public Layer {
   using Layer::Layer;
 
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override {
+    ScopedStage stage(Stage::network);
     const int64_t start = monotonicNanos();
     auto n = below_->get(key, off, out);
     finish(get_, key, start, n ? Status() : n.status());
@@ -40,6 +42,7 @@ class MetricsLayer : public Layer {
   }
 
   Status put(std::string_view key, Bytes data, uint8_t tier) override {
+    ScopedStage stage(Stage::network);
     const int64_t start = monotonicNanos();
     Status result = below_->put(key, data, tier);
     finish(put_, key, start, result);
@@ -48,6 +51,7 @@ class MetricsLayer : public Layer {
   }
 
   Status remove(std::string_view key) override {
+    ScopedStage stage(Stage::network);
     const int64_t start = monotonicNanos();
     Status result = below_->remove(key);
     finish(remove_, key, start, result);
@@ -55,6 +59,7 @@ class MetricsLayer : public Layer {
   }
 
   Result<std::string> getAll(std::string_view key, uint64_t limit) override {
+    ScopedStage stage(Stage::network);
     const int64_t start = monotonicNanos();
     auto bytes = below_->getAll(key, limit);
     finish(get_, key, start, bytes ? Status() : bytes.status());

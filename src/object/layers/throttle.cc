@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/stages.h"
 #include "object/layers/layers.h"
 #include "object/token_bucket.h"
 
@@ -14,14 +15,14 @@ class ThrottleLayer : public Layer {
 
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override {
     // How many bytes there are is known afterwards; what was taken too much goes back.
-    download_.take(out.size());
+    take(download_, out.size());
     auto n = below_->get(key, off, out);
     download_.giveBack(out.size() - (n ? *n : 0));
     return n;
   }
 
   Status put(std::string_view key, Bytes data, uint8_t tier) override {
-    upload_.take(data.size());
+    take(upload_, data.size());
     return below_->put(key, data, tier);
   }
 
@@ -33,6 +34,10 @@ class ThrottleLayer : public Layer {
   }
 
  private:
+  static void take(TokenBucket& bucket, size_t bytes) {
+    ScopedStage stage(Stage::limit);
+    bucket.take(bytes);
+  }
   TokenBucket upload_, download_;
 };
 

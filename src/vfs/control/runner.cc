@@ -49,6 +49,7 @@ Command commandOf(uint32_t id) {
     case 1006: return controlClone;
     case 1007: return controlSummary;
     case 1008: return controlCompact;
+    case 20001: return controlWhy;
     default: return nullptr;
   }
 }

@@ -71,5 +71,6 @@ void controlInfo(ControlCall& call);        // 1005
 void controlClone(ControlCall& call);       // 1006
 void controlSummary(ControlCall& call);     // 1007
 void controlCompact(ControlCall& call);     // 1008
+void controlWhy(ControlCall& call);         // 20001, our own
 
 }  // namespace aquifer::vfs
