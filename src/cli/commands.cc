@@ -24,6 +24,7 @@ const std::vector<Command>& commands() {
       profileCommand(),
       infoCommand(),
       summaryCommand(),
+      debugCommand(),
       whyCommand(),
       // SERVICE
       mountCommand(),

@@ -7,6 +7,7 @@ Command benchCommand();
 Command cloneCommand();
 Command compactCommand();
 Command configCommand();
+Command debugCommand();
 Command destroyCommand();
 Command dumpCommand();
 Command formatCommand();

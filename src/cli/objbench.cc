@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 
 #include "base/log.h"
@@ -261,7 +262,10 @@ int run(const Args& args) {
   std::printf("Benchmark finished! block-size: %s, big-object-size: %s, small-object-size: %s, small-objects: %ju, NumThreads: %ju\n%s", shortSize(block).c_str(),
               shortSize(big).c_str(), shortSize(small).c_str(), static_cast<uintmax_t>(args.uinteger("small-objects")),
               static_cast<uintmax_t>(speed.threads()), renderTable(rows, -1).c_str());
-  (void)(*store)->remove(prefix);   // the folder of a file-like storage
+  if (config.storage == "file") {   // folders that are empty now
+    std::error_code ignored;
+    std::filesystem::remove_all(config.bucket + prefix, ignored);
+  }
   return 0;
 }
 

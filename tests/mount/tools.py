@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The commands that measure and explain a live mount: stats, profile, bench, why. Real output of real mounts."""
+"""The commands that measure and explain a live mount: stats, profile, bench, objbench, debug, why. Real output of real mounts."""
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from volume import Report, Volume, aquifer
@@ -73,6 +74,34 @@ def bench(m):
     expect("FUSE operation" not in other and "Write big file" in other, other)
 
 
+def objbench(v):
+    folder = v.dir + "/bench-objects"
+    text = out("objbench", folder, "--big-object-size", "8M", "--small-objects", 5)
+    expect(text.count("pass |") == 12 and text.count("failed") == 0, text)
+    expect(re.search(r"\| +upload objects \| +[\d.]+ MiB/s ", text) and re.search(r"\| +delete objects \| +[\d.]+ objects/s ", text), text)
+    expect(os.listdir(folder) == [], "objects or folders are left behind")
+    text = out("objbench", folder, "--big-object-size", "8M", "--small-objects", 0, "--skip-functional-tests")
+    expect("Functional" not in text and "skipped" in text, text)
+    out("objbench", folder, "--block-size", 0, code=1)
+
+
+def debug(m):
+    folder = m.volume.dir + "/debug"
+    text = out("debug", "--out-dir", folder, "--stats-sec", 1, m.mnt)
+    expect("Platform:" in text and "Mount Command:" in text and m.mnt in text, text)
+    names = os.listdir(folder)
+    archive = [n for n in names if n.endswith(".zip")][0]
+    with zipfile.ZipFile(f"{folder}/{archive}") as z:
+        expect(z.testzip() is None, "the archive is damaged")
+        inside = {n: z.read(n) for n in z.namelist()}
+    for name in ("system-info.log", "config.txt", "stats.txt", "stats.1s.txt", "juicefs.log", "pprof/juicefs.cmdline.txt"):
+        expect(inside.get(name), f"{name} is missing or empty")
+        with open(f"{folder}/{archive[:-4]}/{name}", "rb") as f:
+            expect(f.read() == inside[name], name)
+    expect(json.loads(inside["config.txt"])["Format"]["Name"] == "vol", "the settings")
+    out("debug", "/tmp", code=1)
+
+
 def why_names_the_limit(v):
     """4 MiB through 16 Mbps take two seconds, and the limit is what costs them"""
     m = v.mount(aquifer(), "limited", "--download-limit", "16", "--cache-size", "0")
@@ -113,6 +142,8 @@ with Volume(aquifer(), "--trash-days", "0") as v:
     r.check("stats", stats, m)
     r.check("profile", profile, m)
     r.check("bench", bench, m)
+    r.check("debug", debug, m)
+    r.check("objbench", objbench, v)
     m.umount()
     r.check("why names the bandwidth limit", why_names_the_limit, v)
     r.check("why away from a mount", why_elsewhere)
