@@ -96,18 +96,14 @@ Result<std::string> tailOf(const std::string& path, uint64_t lines) {
   for (ssize_t n; got < text.size() && (n = ::pread(file.fd, text.data() + got, text.size() - got, static_cast<off_t>(from + got))) > 0;)
     got += static_cast<size_t>(n);
   text.resize(got);
-  size_t at = text.size();
-  for (uint64_t i = 0; i <= lines && at > 0; ++i) {
-    auto newline = text.rfind('\n', at - 1);
+  // From the end, past the last line's own newline.
+  size_t at = text.size() - (text.ends_with('\n') ? 1 : 0);
+  for (uint64_t left = lines; left > 0; --left) {
+    auto newline = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
     if (newline == std::string::npos) return text;
-    if (i == 0 && newline + 1 == text.size() && at == text.size()) {   // the last line's own end
-      at = newline;
-      continue;
-    }
-    if (i == lines) return text.substr(newline + 1);
     at = newline;
   }
-  return text;
+  return lines == 0 ? std::string() : text.substr(at + 1);
 }
 
 Result<std::string> httpGet(const std::string& address, const std::string& target, int64_t seconds) {

@@ -420,8 +420,26 @@ def on_a_mount(b, host):
                      ["warmup", "mnt/d"], ["warmup", "--check", "mnt/d", "mnt/top"], ["warmup", "--evict", "mnt"], ["warmup", "--check", "mnt"],
                      ["warmup", "mnt/top", "/etc"], ["warmup", "/etc"], ["warmup", "mnt/none"], ["warmup", "-f", "nofile"],
                      ["compact", "mnt/none"], ["compact", "/etc"], ["compact", "mnt/d"],
-                     ["gc", url], ["fsck", url], ["fsck", url, "--path", "/d"], ["fsck", url, "--path", "/d/big"]):
+                     ["gc", url], ["fsck", url], ["fsck", url, "--path", "/d"], ["fsck", url, "--path", "/d/big"],
+                     ["stats", "/etc"], ["stats", "mnt", "--schema", ""], ["profile", "/etc"], ["profile", "mnt", "--interval", "0"],
+                     ["bench", "mnt", "--block-size", "0"], ["bench", "mnt", "-p", "0"], ["bench", "mnt", "--big-file-size", "0", "--small-file-count", "0"],
+                     ["objbench", "ob/", "--block-size", "0"], ["stats"], ["profile"], ["bench"], ["objbench"], ["debug"]):
             b.case(args)
+        # Figures differ, so only the shape of tables is compared.
+        def shape(text):
+            return [re.sub(r" +", " ", re.sub(r"[-+]{3,}", "-", re.sub(r"[\d.]+[KMGB]?", "N", line))) for line in text.splitlines()]
+        quiet = {"SKIP_DROP_CACHES": "true"}
+        for args in (["stats", "mnt", "-c", "1", "-l", "1", "--schema", "tufmcog"], ["stats", "mnt", "-c", "1", "--schema", "ufxmc"]):
+            b.case(args, out=lambda t: [line for line in t.splitlines() if not re.search(r"\d", line)])
+        b.case(["bench", "mnt", "--big-file-size", "4", "--small-file-count", "3", "-p", "2"], env=quiet, out=shape)
+        b.case(["bench", "mnt", "--big-file-size", "0", "--small-file-count", "3"], env=quiet, out=shape)
+        log = f"{b.folder}/access.log"
+        with open(log, "w") as f:
+            for i in range(40):
+                f.write(f"2026.12.01 08:58:{i // 10:02}.592896 [uid:{i % 3},gid:0,pid:{i}] {('read', 'write', 'getattr')[i % 3]} (1): - OK <0.{i:06}>\n")
+            f.write("#\n")
+        for args in ([], ["-u", "1"], ["-p", "3,4,5"], ["-g", "7"]):
+            b.case(["profile", log, "--interval", "0", *args])
         # A file with two names in the tree is one node or two.
         b.case(["fsck", url, "--path", "/d", "-r"], edit=lambda lines: [(l, re.sub(r"Checked \d", "Checked N", m)) for l, m in lines])
         b.case(["info", "mnt/d/sl"], out=lambda t: sorted(t.splitlines()))   # the order of several paths is open
