@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from volume import Report, Volume, aquifer, run
@@ -310,26 +311,29 @@ def flipped_cache():
         with open(m.mnt + "/f", "wb") as f:
             f.write(data)
         assert open(m.mnt + "/f", "rb").read() == data
+
+        def cached():
+            return [os.path.join(base, name) for base, _, files in os.walk(m.cache) for name in files
+                    if re.fullmatch(r"\d+_\d+_\d+", name)]
+
+        deadline = time.time() + 20     # blocks are cached beside the reads that fetch them
+        while not cached() and time.time() < deadline:
+            time.sleep(0.1)
         n = 0
-        for base, _, files in os.walk(m.cache):
-            for name in files:
-                if re.fullmatch(r"\d+_\d+_\d+", name):
-                    path = os.path.join(base, name)
-                    for at in (0, 40_000, os.path.getsize(path) - 1):
-                        with open(path, "r+b") as f:
-                            f.seek(at)
-                            c = f.read(1)
-                            f.seek(at)
-                            f.write(bytes([c[0] ^ 1]))
-                    n += 1
+        for path in cached():
+            for at in (0, 40_000, os.path.getsize(path) - 1):
+                with open(path, "r+b") as f:
+                    f.seek(at)
+                    c = f.read(1)
+                    f.seek(at)
+                    f.write(bytes([c[0] ^ 1]))
+            n += 1
         assert n, "nothing was cached"
         m.umount()
         m = Volume.mount(v, A, "a")
         assert open(m.mnt + "/f", "rb").read() == data, "a damaged cache file was served"
-        for base, _, files in os.walk(m.cache):
-            for name in files:
-                if re.fullmatch(r"\d+_\d+_\d+", name):
-                    os.truncate(os.path.join(base, name), 1000)
+        for path in cached():
+            os.truncate(path, 1000)
         subprocess.run("echo 3 > /proc/sys/vm/drop_caches", shell=True)
         assert open(m.mnt + "/f", "rb").read() == data, "a short cache file was served"
 
