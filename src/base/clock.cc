@@ -59,6 +59,14 @@ std::string rfc3339(int64_t unixNanos, bool nanos) {
   return text + fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', size / 60, size % 60);
 }
 
+std::string localTimeText(int64_t unixSeconds, const char* format) {
+  const time_t t = unixSeconds;
+  tm local{};
+  localtime_r(&t, &local);
+  char text[128];
+  return std::string(text, strftime(text, sizeof text, format, &local));
+}
+
 std::string hourNameUtc(int64_t unixSeconds) {
   const time_t t = unixSeconds;
   tm utc{};

@@ -8,7 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
+
+#include "base/clock.h"
 
 namespace aquifer::log {
 
@@ -31,11 +32,7 @@ bool Syslog::connect() {
 }
 
 bool Syslog::write(int severity, std::string_view line) {
-  const time_t now = time(nullptr);
-  tm local{};
-  localtime_r(&now, &local);
-  char stamp[32];
-  strftime(stamp, sizeof stamp, "%b %e %H:%M:%S", &local);
+  const std::string stamp = localTimeText(unixSeconds(), "%b %e %H:%M:%S");
   const std::string packet =
       fmt::format("<{}>{} juicefs[{}]: {}", LOG_USER | severity, stamp, getpid(), line.substr(0, kMaxLineBytes));
   for (int i = 0; i < 2; i++) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -15,7 +14,7 @@
 #include "cli/debug_source.h"
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
-#include "cli/mount_stats.h"
+#include "cli/text_file.h"
 #include "cli/values.h"
 #include "cli/zip_file.h"
 
@@ -24,15 +23,6 @@ namespace aquifer::cli {
 namespace {
 
 constexpr size_t kMostText = 16u << 20;
-
-std::string stamp() {
-  std::time_t now = std::time(nullptr);
-  std::tm t{};
-  localtime_r(&now, &t);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &t);
-  return text;
-}
 
 class Collector {
  public:
@@ -109,7 +99,7 @@ int run(const Args& args) {
 
   auto dashed = root.substr(1);
   std::replace(dashed.begin(), dashed.end(), '/', '-');
-  Collector out(root, fmt::format("{}/{}-{}", absolutePath(args.text("out-dir")), dashed, stamp()));
+  Collector out(root, fmt::format("{}/{}-{}", absolutePath(args.text("out-dir")), dashed, localTimeText(unixSeconds(), "%Y%m%d%H%M%S")));
   const auto system = systemInfo();
   const auto words = commandLine(facts->pid);
   std::string command;

@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "cli/debug_source.h"
+#include "cli/text_file.h"
 
 namespace aquifer::cli {
 
@@ -40,6 +42,22 @@ TEST(DebugParts, LastLines) {
   EXPECT_EQ(*tailOf(path, 1), "");
   ::unlink(path);
   EXPECT_FALSE(tailOf(path, 1));
+}
+
+// A mount whose internal names have the long prefix may hold a user's file of the short name.
+TEST(TextFile, TheLongNameIsTheMountsOwn) {
+  char dir[] = "/tmp/aquifer-text-XXXXXX";
+  ASSERT_TRUE(mkdtemp(dir));
+  const std::string root = dir;
+  EXPECT_EQ(virtualFile(root, "config"), "");
+  std::ofstream(root + "/.config") << "user";
+  EXPECT_EQ(virtualFile(root, "config"), root + "/.config");
+  std::ofstream(root + "/.jfs.config") << "mount";
+  EXPECT_EQ(fileText(virtualFile(root, "config")), "mount");
+  EXPECT_EQ(*readText(root + "/.config", 2), "us");
+  EXPECT_EQ(fileText(root + "/absent"), "");
+  EXPECT_EQ(readText(root + "/absent").code(), Code::notFound);
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace aquifer::cli

@@ -15,7 +15,7 @@
 
 #include "base/encode.h"
 #include "cli/errno_text.h"
-#include "cli/mount_stats.h"
+#include "cli/text_file.h"
 #include "cli/option_groups.h"
 
 namespace aquifer::cli {
@@ -36,9 +36,9 @@ void hideSecrets(Json& j, int depth) {
   }
 }
 
-struct Socket {
+struct Descriptor {
   int fd = -1;
-  ~Socket() {
+  ~Descriptor() {
     if (fd >= 0) ::close(fd);
   }
 };
@@ -87,7 +87,7 @@ std::string logFileOf(const std::vector<std::string>& words) {
 }
 
 Result<std::string> tailOf(const std::string& path, uint64_t lines) {
-  Socket file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat st;
   if (file.fd < 0 || ::fstat(file.fd, &st) != 0) return Status(Code(errno), "open " + path + ": " + errnoText(errno));
   const auto size = static_cast<uint64_t>(std::max<off_t>(st.st_size, 0)), from = size - std::min(size, kMostLog);
@@ -115,7 +115,7 @@ Result<std::string> httpGet(const std::string& address, const std::string& targe
   to.sin_port = htons(static_cast<uint16_t>(port));
   if (port <= 0 || port > 65535 || inet_pton(AF_INET, host == "localhost" ? "127.0.0.1" : host.c_str(), &to.sin_addr) != 1)
     return Status(Code::invalid, address + " is no address of this machine");
-  Socket s{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  Descriptor s{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const timeval limit{seconds, 0};
   if (s.fd < 0 || setsockopt(s.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
       setsockopt(s.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 || connect(s.fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0)

@@ -1,21 +1,18 @@
 // `load`: the metadata of a volume from a file into an empty database; with --stat, what a binary backup holds.
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
+#include "base/encode.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/dump_file.h"
+#include "cli/environment.h"
 #include "cli/progress.h"
-#include "base/encode.h"
-#include "cli/values.h"
 #include "cli/volume.h"
+#include "cli/volume_options.h"
 #include "meta/dump/dump.h"
 
 namespace aquifer::cli {
@@ -66,11 +63,9 @@ int run(const Args& args) {
   const std::string path = args.count() > 1 ? args.at(1) : "";
   std::unique_ptr<object::Encryptor> encryptor;
   if (const std::string pem = args.text("encrypt-rsa-key"); !pem.empty()) {
-    std::ifstream key(pem);
-    std::stringstream text;
-    text << key.rdbuf();
-    if (!key) LOG_FATAL("open {}: cannot be read", pem);
-    auto made = object::makeEncryptor(text.str(), std::getenv("JFS_RSA_PASSPHRASE") ? std::getenv("JFS_RSA_PASSPHRASE") : "", args.text("encrypt-algo"));
+    auto text = readTextFile(pem, "RSA key");
+    if (!text) LOG_FATAL("{}", text.status().text());
+    auto made = object::makeEncryptor(*text, environment("JFS_RSA_PASSPHRASE"), args.text("encrypt-algo"));
     if (!made) LOG_FATAL("{}: {}", pem, made.status().text());
     encryptor = *std::move(made);
   }

@@ -8,23 +8,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "base/log.h"
 #include "cli/main.h"
 #include "cli/mount_path.h"
 #include "cli/supervisor_process.h"
+#include "cli/text_file.h"
 
 namespace aquifer::cli {
 namespace {
-
-std::string readFile(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 bool writeFile(const std::string& path, const std::string& text, mode_t mode) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
@@ -72,7 +65,12 @@ void updateFstab(const Args& args, const MountPlan& plan) {
   std::string source = plan.url;
   if (source.starts_with("sqlite3://") && source.size() > 10 && source[10] != '/')
     source = "sqlite3://" + absolutePath(source.substr(10));
-  const std::string text = fstabWithEntry(readFile("/etc/fstab"), source, plan.mountPoint, options);
+  auto old = readText("/etc/fstab");
+  if (!old && !old.is(Code::notFound)) {   // what cannot be read must not be written anew
+    LOG_WARN("update /etc/fstab: {}", old.status().text());
+    return;
+  }
+  const std::string text = fstabWithEntry(old ? *old : "", source, plan.mountPoint, options);
   if (!writeFile("/etc/fstab.tmp", text, 0644) || std::rename("/etc/fstab.tmp", "/etc/fstab") != 0) {
     LOG_WARN("update /etc/fstab: {}", std::strerror(errno));
     return;
@@ -92,7 +90,7 @@ void updatePruneFs() {
   const int fd = open("/etc/updatedb.conf", O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-    const std::string old = readFile("/etc/updatedb.conf");
+    const std::string old = fileText("/etc/updatedb.conf");
     const std::string now = withPruneFs(old);
     if (now != old && pwrite(fd, now.data(), now.size(), 0) != static_cast<ssize_t>(now.size()))
       LOG_WARN("update /etc/updatedb.conf: {}", std::strerror(errno));

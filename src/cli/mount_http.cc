@@ -10,7 +10,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <thread>
@@ -19,16 +18,10 @@
 #include "base/metrics.h"
 #include "base/thread_pool.h"
 #include "cli/main.h"
+#include "cli/text_file.h"
 
 namespace aquifer::cli {
 namespace {
-
-std::string readFile(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // One paragraph a thread: its name, state and where in the kernel it waits. What a stack of a stripped program could not say
 // better.
@@ -40,13 +33,13 @@ std::string threadList() {
   while (const dirent* e = readdir(dir)) {
     if (e->d_name[0] == '.') continue;
     const std::string base = std::string("/proc/self/task/") + e->d_name;
-    std::string name = readFile(base + "/comm");
+    std::string name = fileText(base + "/comm");
     if (!name.empty() && name.back() == '\n') name.pop_back();
-    const std::string stat = readFile(base + "/stat");
+    const std::string stat = fileText(base + "/stat");
     const size_t close = stat.rfind(')');
     const char state = close != std::string::npos && close + 2 < stat.size() ? stat[close + 2] : '?';
-    out += std::string("thread ") + e->d_name + " [" + name + ", " + state + "]:\n  " + readFile(base + "/wchan") +
-           "\n  syscall " + readFile(base + "/syscall") + "\n";
+    out += std::string("thread ") + e->d_name + " [" + name + ", " + state + "]:\n  " + fileText(base + "/wchan") +
+           "\n  syscall " + fileText(base + "/syscall") + "\n";
     ++count;
   }
   closedir(dir);
@@ -185,7 +178,7 @@ Result<std::unique_ptr<StatusServer>> serveDebug() {
   bool bound = false;
   for (int port = 6060; port < 6100 && !bound; ++port) bound = s->bind("127.0.0.1", port);
   if (!bound) return Status(Code::busy, "no free port from 6060 to 6099");
-  s->page("/debug/pprof/cmdline", kText, [] { return readFile("/proc/self/cmdline"); });
+  s->page("/debug/pprof/cmdline", kText, [] { return fileText("/proc/self/cmdline"); });
   s->page("/debug/pprof/goroutine", kText, threadList);
   s->start();
   return std::unique_ptr<StatusServer>(std::move(s));

@@ -1,13 +1,12 @@
 #include "cli/mount_state_file.h"
+#include "cli/text_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/log.h"
 
@@ -36,10 +35,7 @@ Status saveStateFile(const std::string& path, fuse::CrashState& state, vfs::Hand
 }
 
 void loadStateFile(const std::string& path, fuse::CrashState& state) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  const Json j = Json::parse(text.str(), nullptr, false);
+  const Json j = Json::parse(fileText(path), nullptr, false);
   if (!j.is_object() || !j.contains("Handler") || !j["Handler"].is_object()) {
     LOG_WARN("state file {} is missing or damaged", path);
     return;

@@ -1,12 +1,6 @@
 #include "cli/mount_stats.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-
-#include "cli/errno_text.h"
+#include "cli/text_file.h"
 #include "cli/values.h"
 
 namespace aquifer::cli {
@@ -23,33 +17,6 @@ MountStats parseStats(std::string_view text) {
     stats[std::string(line.substr(0, space))] += value;
   }
   return stats;
-}
-
-std::string virtualFile(const std::string& root, const std::string& name) {
-  for (const char* prefix : {"/.", "/.jfs."}) {
-    auto path = root + prefix + name;
-    struct stat st;
-    if (::stat(path.c_str(), &st) == 0) return path;
-  }
-  return {};
-}
-
-Result<std::string> readText(const std::string& path, size_t limit) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Status(Code(errno), "open " + path + ": " + errnoText(errno));
-  std::string text;
-  char buffer[65536];
-  ssize_t n = 0;
-  while (text.size() < limit && (n = ::read(fd, buffer, sizeof buffer)) != 0) {
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  int error = n < 0 ? errno : 0;
-  ::close(fd);
-  if (error) return Status(Code(error), "read " + path + ": " + errnoText(error));
-  if (text.size() > limit) text.resize(limit);
-  return text;
 }
 
 Result<MountStats> readMountStats(const std::string& root) {

@@ -17,9 +17,4 @@ MountStats parseStats(std::string_view text);
 Result<MountStats> readMountStats(const std::string& root);
 double statOf(const MountStats& stats, std::string_view name);   // 0 where there is none
 
-// A virtual file of a mount, `.stats` or `.jfs.stats`; empty: `root` shows none.
-std::string virtualFile(const std::string& root, const std::string& name);
-// A whole small file, cut after `limit` bytes.
-Result<std::string> readText(const std::string& path, size_t limit);
-
 }  // namespace aquifer::cli

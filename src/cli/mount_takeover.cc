@@ -4,14 +4,13 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/mount_config_json.h"
 #include "cli/supervisor_socket.h"
+#include "cli/text_file.h"
 
 namespace aquifer::cli {
 namespace {
@@ -26,15 +25,8 @@ uint64_t numberOf(const Json& j, const char* key) {
 }
 
 Json readConfig(const std::string& mountPoint) {
-  for (const char* name : {"/.jfs.config", "/.config"}) {
-    std::ifstream in(mountPoint + name);
-    if (!in) continue;
-    std::stringstream text;
-    text << in.rdbuf();
-    Json j = Json::parse(text.str(), nullptr, false);
-    if (j.is_object()) return j;
-  }
-  return {};
+  Json j = Json::parse(fileText(virtualFile(mountPoint, "config")), nullptr, false);
+  return j.is_object() ? j : Json();
 }
 
 // What has to be equal for one process to go on where the other stopped.

@@ -21,6 +21,7 @@
 #include "base/metrics.h"
 #include "base/thread_pool.h"
 #include "base/version.h"
+#include "cli/environment.h"
 #include "cli/main.h"
 #include "cli/mount_config_json.h"
 #include "cli/mount_http.h"
@@ -38,11 +39,6 @@ namespace {
 
 constexpr int kExitUnmount = 11, kExitHandedOver = 1;
 constexpr int64_t kUnmountPatienceMs = 30'000;
-
-std::string environment(const char* name) {
-  const char* v = getenv(name);
-  return v ? v : "";
-}
 
 uint64_t numberFrom(const std::string& text) {
   uint64_t n = 0;

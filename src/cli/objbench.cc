@@ -13,6 +13,7 @@
 #include "cli/bench_cells.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/environment.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -30,10 +31,7 @@ constexpr size_t kErrorWidth = 45;
 constexpr uint64_t kMostBuffers = 4ull << 30;   // memory of all threads together
 constexpr size_t kBigObject = 5u << 20;         // of the functional tests
 
-std::string environmentOr(const std::string& given, const char* name) {
-  const char* v = std::getenv(name);
-  return given.empty() && v ? v : given;
-}
+std::string environmentOr(const std::string& given, const char* name) { return given.empty() ? environment(name) : given; }
 
 std::string randomString(size_t n) {
   std::string s(n, '\0');

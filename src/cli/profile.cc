@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <ctime>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
-#include "cli/mount_stats.h"
+#include "cli/text_file.h"
 #include "cli/values.h"
 
 namespace aquifer::cli {
@@ -26,14 +25,7 @@ namespace {
 constexpr size_t kLineLimit = 1u << 20;   // a longer one is no line of a log
 constexpr const char* kNoTime = "0001-01-01T00:00:00";
 
-std::string wallText() {
-  std::time_t now = std::time(nullptr);
-  std::tm tm{};
-  localtime_r(&now, &tm);
-  char text[40];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-  return text;
-}
+std::string wallText() { return localTimeText(unixSeconds(), "%Y-%m-%dT%H:%M:%S"); }
 
 class LineReader {
  public:

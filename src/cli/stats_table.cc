@@ -3,7 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ctime>
+
+#include "base/clock.h"
 
 namespace aquifer::cli {
 
@@ -15,15 +16,6 @@ std::string centred(std::string name, size_t width, char fill) {
   if (name.size() > width) name.resize(width);
   size_t pad = width - name.size(), before = (pad + 1) / 2;
   return std::string(before, fill) + name + std::string(pad - before, fill);
-}
-
-std::string clockText() {
-  std::time_t now = std::time(nullptr);
-  std::tm tm{};
-  localtime_r(&now, &tm);
-  char text[32];
-  std::strftime(text, sizeof text, "%m-%d %H:%M:%S", &tm);
-  return text;
 }
 }  // namespace
 
@@ -129,7 +121,7 @@ std::string StatsTable::row(const MountStats& before, const MountStats& after, d
     for (auto& item : section.items) {
       if (!line.empty()) line += " ";
       switch (item.kind) {
-        case Kind::clock: line += clockText(); break;
+        case Kind::clock: line += localTimeText(unixSeconds(), "%m-%d %H:%M:%S"); break;
         case Kind::cpu: line += percent(grown(item.metric) / seconds); break;
         case Kind::gauge: line += number(statOf(after, item.metric), true); break;
         case Kind::bytes: line += number(grown(item.metric) / seconds, true); break;

@@ -1,4 +1,5 @@
 #include "cli/supervisor_process.h"
+#include "cli/text_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,19 +13,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 extern char** environ;
 
 namespace aquifer::cli {
 namespace {
 
-std::string readFile(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  std::string s = text.str();
+// Without what ends it: a newline, or the zeros of a command line.
+std::string lineOf(const std::string& path) {
+  std::string s = fileText(path);
   while (!s.empty() && (s.back() == '\n' || s.back() == '\0')) s.pop_back();
   return s;
 }
@@ -97,23 +94,23 @@ std::vector<std::string> describeThreads(pid_t pid) {
   while (const dirent* e = readdir(dir)) {
     if (e->d_name[0] == '.' || out.size() >= kMaxLines) continue;
     const std::string t = base + e->d_name;
-    std::string stack = readFile(t + "/stack");
+    std::string stack = lineOf(t + "/stack");
     for (char& c : stack) c = c == '\n' ? ' ' : c;
-    out.push_back(std::string("thread ") + e->d_name + " [" + readFile(t + "/comm") + "] wchan=" + readFile(t + "/wchan") +
-                  " syscall=" + readFile(t + "/syscall") + (stack.empty() ? "" : " stack=" + stack.substr(0, 400)));
+    out.push_back(std::string("thread ") + e->d_name + " [" + lineOf(t + "/comm") + "] wchan=" + lineOf(t + "/wchan") +
+                  " syscall=" + lineOf(t + "/syscall") + (stack.empty() ? "" : " stack=" + stack.substr(0, 400)));
   }
   closedir(dir);
   return out;
 }
 
 char processState(pid_t pid) {
-  const std::string stat = readFile("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = lineOf("/proc/" + std::to_string(pid) + "/stat");
   const size_t close = stat.rfind(')');
   return close != std::string::npos && close + 2 < stat.size() ? stat[close + 2] : 0;
 }
 
 bool isTraced(pid_t pid) {
-  const std::string status = readFile("/proc/" + std::to_string(pid) + "/status");
+  const std::string status = lineOf("/proc/" + std::to_string(pid) + "/status");
   const size_t at = status.find("TracerPid:");
   return at != std::string::npos && std::atoi(status.c_str() + at + 10) != 0;
 }
@@ -123,7 +120,7 @@ bool inContainer() {
     return true;
   const char* kind = getenv("container");
   if (kind && *kind) return true;
-  const std::string cgroups = readFile("/proc/1/cgroup");
+  const std::string cgroups = lineOf("/proc/1/cgroup");
   for (const char* word : {"docker", "kubepods", "containerd", "libpod", "lxc"})
     if (cgroups.find(word) != std::string::npos) return true;
   return false;

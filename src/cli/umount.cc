@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/mount_path.h"
+#include "cli/text_file.h"
 #include "cli/values.h"
 
 namespace aquifer::cli {
@@ -65,15 +65,7 @@ bool waitForStaged(const std::string& cacheDirs) {
 }
 
 bool flushStaged(const std::string& mountPoint) {
-  nlohmann::json config;
-  for (const char* name : {"/.jfs.config", "/.config"}) {
-    std::ifstream in(mountPoint + name);
-    if (!in) continue;
-    std::stringstream text;
-    text << in.rdbuf();
-    config = nlohmann::json::parse(text.str(), nullptr, false);
-    break;
-  }
+  const auto config = nlohmann::json::parse(fileText(virtualFile(mountPoint, "config")), nullptr, false);
   if (!config.is_object() || !config.contains("Chunk") || !config["Chunk"].is_object()) LOG_FATAL("not a JuiceFS mount point");
   const auto& chunk = config["Chunk"];
   if (!chunk.value("Writeback", false)) return true;

@@ -9,13 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 
 #include "base/encode.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cli/environment.h"
 #include "cli/option_groups.h"
+#include "cli/text_file.h"
 #include "cli/values.h"
 #include "meta/store/registry.h"
 
@@ -23,25 +24,18 @@ namespace aquifer::cli {
 
 namespace {
 
-std::string environment(const char* name) {
-  const char* v = std::getenv(name);
-  return v ? v : "";
-}
-
 std::string passwordFromEnvironment(bool redis) {
   if (redis)
     if (auto p = environment("REDIS_PASSWORD"); !p.empty()) return p;
   if (auto p = environment("META_PASSWORD"); !p.empty()) return p;
   auto path = environment("META_PASSWORD_FILE");
   if (path.empty()) return {};
-  std::ifstream file(path);
-  if (!file) {
+  auto text = readText(path);
+  if (!text) {
     LOG_ERROR("cannot read the password file {} (META_PASSWORD_FILE)", path);
     return {};
   }
-  std::stringstream text;
-  text << file.rdbuf();
-  auto p = text.str();
+  auto p = *std::move(text);
   auto space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
   while (!p.empty() && space(p.back())) p.pop_back();
   while (!p.empty() && space(p.front())) p.erase(p.begin());
