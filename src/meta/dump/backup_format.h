@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "meta/store/record.h"
+
 namespace aquifer::meta {
 
 inline constexpr uint32_t kBackupMagic = 0x747083, kBackupVersion = 1;
@@ -26,6 +28,9 @@ constexpr uint32_t batchField(Segment s) {
   constexpr uint32_t fields[] = {0, 0, 13, 1, 2, 3, 4, 7, 8, 9, 5, 12, 10, 11, 6, 14};
   return fields[static_cast<uint32_t>(s)];
 }
+// The counters that a backup holds, in its order.
+inline constexpr std::string_view kDumpedCounters[] = {counter::kUsedSpace, counter::kTotalInodes, counter::kNextInode,
+                                                       counter::kNextChunk, counter::kNextSession, counter::kNextTrash};
 inline constexpr uint32_t kUserQuotas = 15, kGroupQuotas = 16;
 
 }  // namespace aquifer::meta

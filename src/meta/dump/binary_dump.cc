@@ -111,17 +111,11 @@ class BinaryDumper {
 
   // ---- kinds that are more than a record each ----
   Status setting() {
-    std::string text;
-    TRY(view_->read([&](MetaTxn& tx) -> Status {
-      TRY_ASSIGN(auto stored, tx.find<std::string>(key::setting()));
-      if (!stored) return Code::notFormatted;
-      text = *std::move(stored);
-      return {};
-    }));
+    TRY_ASSIGN(std::string text, view_->setting());
     if (!options_.keepSecrets) {
       TRY_ASSIGN(auto format, parseFormat(text));
       for (std::string* secret : {&format.secretKey, &format.sessionToken, &format.encryptKey})
-        if (!secret->empty()) *secret = "removed";
+        if (!secret->empty()) *secret = kRemovedSecret;
       text = formatToJson(format);
     }
     return segment(Segment::format, PbWriter().bytes(1, text).text(), 1);
@@ -131,7 +125,7 @@ class BinaryDumper {
     std::vector<std::pair<std::string_view, int64_t>> found;
     TRY(view_->read([&](MetaTxn& tx) -> Status {
       found.clear();
-      for (auto name : {counter::kUsedSpace, counter::kTotalInodes, counter::kNextInode, counter::kNextChunk, counter::kNextSession, counter::kNextTrash}) {
+      for (auto name : kDumpedCounters) {
         TRY_ASSIGN(auto value, tx.find<int64_t>(key::counter(name)));
         found.emplace_back(name, value.value_or(0));
       }

@@ -166,17 +166,10 @@ class BinaryLoader {
   Result<LoadReport> finish() {
     auto& nextChunk = counters_[std::string(counter::kNextChunk)];
     nextChunk = std::max(nextChunk, number(maxSlice_ + 1));
-    for (auto name : {counter::kUsedSpace, counter::kTotalInodes, counter::kNextInode, counter::kNextChunk, counter::kNextSession, counter::kNextTrash}) 
-      TRY(batch_.put(key::counter(name), counters_[std::string(name)]));
+    for (auto name : kDumpedCounters) TRY(batch_.put(key::counter(name), counters_[std::string(name)]));
     TRY(batch_.put(key::counter(counter::kNextCleanupSlices), int64_t{0}));
     if (maxAcl_) TRY(batch_.put(key::counter(counter::kAclMaxId), number(maxAcl_)));
-    TRY(batch_.flush());
-    TRY(finishLoad(store_, *format_));
-    LoadReport report;
-    report.format = *format_;
-    report.records = batch_.records();
-    report.secretRemoved = secretRemoved(*format_);
-    return report;
+    return finishLoad(store_, batch_, *format_);
   }
 
   MetaStore& store_;

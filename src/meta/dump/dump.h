@@ -21,9 +21,12 @@ using DumpSource = std::function<Result<size_t>(char* buffer, size_t size)>;
 // Now and then: records read or written so far. false: stop (Code::interrupted).
 using DumpProgress = std::function<bool(uint64_t records)>;
 
+// What a dump holds in place of a secret.
+inline constexpr char kRemovedSecret[] = "removed";
+
 struct DumpOptions {
   Ino root = kRootIno;        // JSON: the dump is of this directory; loaded, it is the root of a volume of its own
-  bool keepSecrets = false;   // else secrets become `removed`
+  bool keepSecrets = false;   // else secrets become kRemovedSecret
   bool skipTrash = false;
 };
 

@@ -96,17 +96,11 @@ class JsonDumper {
   std::string indent(size_t levels) { return std::string(levels * 2, ' '); }
 
   Status setting() {
-    std::string text;
-    TRY(view_->read([&](MetaTxn& tx) -> Status {
-      TRY_ASSIGN(auto stored, tx.find<std::string>(key::setting()));
-      if (!stored) return Code::notFormatted;
-      text = *std::move(stored);
-      return {};
-    }));
+    TRY_ASSIGN(const std::string text, view_->setting());
     TRY_ASSIGN(format_, parseFormat(text));
     if (!options_.keepSecrets) {
-      if (!format_.secretKey.empty()) format_.secretKey = "removed";
-      if (!format_.sessionToken.empty()) format_.sessionToken = "removed";
+      if (!format_.secretKey.empty()) format_.secretKey = kRemovedSecret;
+      if (!format_.sessionToken.empty()) format_.sessionToken = kRemovedSecret;
     }
     std::string json = formatToJson(format_, 2);
     out_ += "  \"Setting\": ";

@@ -358,13 +358,7 @@ Result<LoadReport> Loader::finish() {
   TRY(batch_.put(key::counter(counter::kUsedSpace), usedSpace_));
   TRY(batch_.put(key::counter(counter::kTotalInodes), usedInodes_));
   TRY(batch_.put(key::counter(counter::kNextCleanupSlices), int64_t{0}));
-  TRY(batch_.flush());
-  TRY(finishLoad(store_, *format_));
-  LoadReport report;
-  report.format = *format_;
-  report.records = batch_.records();
-  report.secretRemoved = secretRemoved(*format_);
-  return report;
+  return finishLoad(store_, batch_, *format_);
 }
 
 // The events of the parser. A small document is built when `building_`; objects of entries are handed to the loader.

@@ -64,9 +64,10 @@ Status beginLoad(MetaStore& store) {
   return why.empty() ? Status() : Status(Code::exists, why);
 }
 
-Status finishLoad(MetaStore& store, const Format& format) {
+Result<LoadReport> finishLoad(MetaStore& store, LoadBatch& batch, const Format& format) {
+  TRY(batch.flush());
   const std::string json = formatToJson(format);
-  return withTxn(
+  TRY(withTxn(
       store, {.operation = "load"},
       [&](MetaTxn& tx) -> Status {
         tx.put(key::setting(), json);
@@ -75,9 +76,13 @@ Status finishLoad(MetaStore& store, const Format& format) {
       {}, [&](MetaTxn& tx) -> Result<bool> {
         TRY_ASSIGN(auto text, tx.find<std::string>(key::setting()));
         return text && *text == json;
-      });
+      }));
+  LoadReport report;
+  report.format = format;
+  report.records = batch.records();
+  for (const std::string* secret : {&format.secretKey, &format.sessionToken, &format.encryptKey})
+    if (*secret == kRemovedSecret) report.secretRemoved = true;
+  return report;
 }
-
-bool secretRemoved(const Format& f) { return f.secretKey == "removed" || f.sessionToken == "removed" || f.encryptKey == "removed"; }
 
 }  // namespace aquifer::meta

@@ -57,9 +57,7 @@ class LoadBatch {
 
 // The database must be empty (Code::exists with its volume's name). Makes the tables.
 Status beginLoad(MetaStore& store);
-// The last step: with its setting the database is a volume.
-Status finishLoad(MetaStore& store, const Format& format);
-// Does a secret say `removed`?
-bool secretRemoved(const Format& format);
+// The last step: writes what is left, then the setting; with it the database is a volume.
+Result<LoadReport> finishLoad(MetaStore& store, LoadBatch& batch, const Format& format);
 
 }  // namespace aquifer::meta

@@ -13,6 +13,18 @@ class DumpView {
   DumpView(MetaStore& store, MetaTxn* whole) : store_(store), whole_(whole) {}
   Status read(const TxnBody& body) { return whole_ ? body(*whole_) : withRead(store_, "dump", body); }
 
+  // The setting as it is stored. Code::notFormatted without one.
+  Result<std::string> setting() {
+    std::string text;
+    TRY(read([&](MetaTxn& tx) -> Status {
+      TRY_ASSIGN(auto stored, tx.find<std::string>(key::setting()));
+      if (!stored) return Code::notFormatted;
+      text = *std::move(stored);
+      return {};
+    }));
+    return text;
+  }
+
   // Calls `row` for each record of a kind, in the order of the store. What was handed out cannot be taken back: a store that has to
   // begin again ends the dump.
   Status each(Kind kind, const std::function<Status(const Key&, const Value&)>& row) {

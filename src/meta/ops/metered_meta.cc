@@ -35,11 +35,6 @@ class Op {
   metrics::Histogram& durations_;
 };
 
-template <class F>
-auto timed(Op& op, F&& call) {
-  return op.time(std::forward<F>(call));
-}
-
 class MeteredMeta final : public Meta {
  public:
   explicit MeteredMeta(std::unique_ptr<Meta> inner) : in_(std::move(inner)) {}
@@ -47,115 +42,115 @@ class MeteredMeta final : public Meta {
   // ---- measured ----
   Result<Entry> lookup(const Context& c, Ino parent, std::string_view name) override {
     static Op op("Lookup");
-    return timed(op, [&] { return in_->lookup(c, parent, name); });
+    return op.time([&] { return in_->lookup(c, parent, name); });
   }
   Result<Entry> resolve(const Context& c, std::string_view path) override {
     static Op op("Resolve");
-    return timed(op, [&] { return in_->resolve(c, path); });
+    return op.time([&] { return in_->resolve(c, path); });
   }
   Result<Entry> mknod(const Context& c, Ino parent, std::string_view name, FileType type, uint16_t mode, uint16_t umask, uint32_t rdev,
                       std::string_view target, Entry* existing, Ino wantIno) override {
     static Op op("Mknod");
-    return timed(op, [&] { return in_->mknod(c, parent, name, type, mode, umask, rdev, target, existing, wantIno); });
+    return op.time([&] { return in_->mknod(c, parent, name, type, mode, umask, rdev, target, existing, wantIno); });
   }
   Result<std::string> readlink(const Context& c, Ino ino) override {
     static Op op("ReadLink");
-    return timed(op, [&] { return in_->readlink(c, ino); });
+    return op.time([&] { return in_->readlink(c, ino); });
   }
   Result<Entry> unlink(const Context& c, Ino parent, std::string_view name, bool skipTrash) override {
     static Op op("Unlink");
-    return timed(op, [&] { return in_->unlink(c, parent, name, skipTrash); });
+    return op.time([&] { return in_->unlink(c, parent, name, skipTrash); });
   }
   Result<Entry> rmdir(const Context& c, Ino parent, std::string_view name, bool skipTrash) override {
     static Op op("Rmdir");
-    return timed(op, [&] { return in_->rmdir(c, parent, name, skipTrash); });
+    return op.time([&] { return in_->rmdir(c, parent, name, skipTrash); });
   }
   Result<RenameResult> rename(const Context& c, Ino from, std::string_view name, Ino to, std::string_view newName, uint32_t flags) override {
     static Op op("Rename");
-    return timed(op, [&] { return in_->rename(c, from, name, to, newName, flags); });
+    return op.time([&] { return in_->rename(c, from, name, to, newName, flags); });
   }
   Result<Entry> link(const Context& c, Ino ino, Ino parent, std::string_view name) override {
     static Op op("Link");
-    return timed(op, [&] { return in_->link(c, ino, parent, name); });
+    return op.time([&] { return in_->link(c, ino, parent, name); });
   }
   Result<std::vector<DirEntry>> readdir(const Context& c, Ino dir, std::string_view after, size_t limit, bool plus) override {
     static Op op("NewDirHandler");
-    return timed(op, [&] { return in_->readdir(c, dir, after, limit, plus); });
+    return op.time([&] { return in_->readdir(c, dir, after, limit, plus); });
   }
   Result<Attr> getattr(const Context& c, Ino ino) override {
     static Op op("GetAttr");
-    return timed(op, [&] { return in_->getattr(c, ino); });
+    return op.time([&] { return in_->getattr(c, ino); });
   }
   Result<Attr> setattr(const Context& c, Ino ino, const SetAttr& set, uint8_t clear) override {
     static Op op("SetAttr");
-    return timed(op, [&] { return in_->setattr(c, ino, set, clear); });
+    return op.time([&] { return in_->setattr(c, ino, set, clear); });
   }
   Result<Attr> truncate(const Context& c, Ino ino, uint64_t length, bool byHandle) override {
     static Op op("Truncate");
-    return timed(op, [&] { return in_->truncate(c, ino, length, byHandle); });
+    return op.time([&] { return in_->truncate(c, ino, length, byHandle); });
   }
   Result<Attr> fallocate(const Context& c, Ino ino, uint32_t mode, uint64_t off, uint64_t size) override {
     static Op op("Fallocate");
-    return timed(op, [&] { return in_->fallocate(c, ino, mode, off, size); });
+    return op.time([&] { return in_->fallocate(c, ino, mode, off, size); });
   }
   Result<std::string> getxattr(const Context& c, Ino ino, std::string_view name) override {
     static Op op("GetXattr");
-    return timed(op, [&] { return in_->getxattr(c, ino, name); });
+    return op.time([&] { return in_->getxattr(c, ino, name); });
   }
   Status setxattr(const Context& c, Ino ino, std::string_view name, std::string_view value, int flags) override {
     static Op op("SetXattr");
-    return timed(op, [&] { return in_->setxattr(c, ino, name, value, flags); });
+    return op.time([&] { return in_->setxattr(c, ino, name, value, flags); });
   }
   Result<std::vector<std::string>> listxattr(const Context& c, Ino ino) override {
     static Op op("ListXattr");
-    return timed(op, [&] { return in_->listxattr(c, ino); });
+    return op.time([&] { return in_->listxattr(c, ino); });
   }
   Status removexattr(const Context& c, Ino ino, std::string_view name) override {
     static Op op("RemoveXattr");
-    return timed(op, [&] { return in_->removexattr(c, ino, name); });
+    return op.time([&] { return in_->removexattr(c, ino, name); });
   }
   Result<std::optional<AclRule>> getAcl(const Context& c, Ino ino, AclType type) override {
     static Op op("GetFacl");
-    return timed(op, [&] { return in_->getAcl(c, ino, type); });
+    return op.time([&] { return in_->getAcl(c, ino, type); });
   }
   Status setAcl(const Context& c, Ino ino, AclType type, const AclRule& rule) override {
     static Op op("SetFacl");
-    return timed(op, [&] { return in_->setAcl(c, ino, type, rule); });
+    return op.time([&] { return in_->setAcl(c, ino, type, rule); });
   }
   Result<StatFs> statfs(const Context& c, Ino ino) override {
     static Op op("StatFS");
-    return timed(op, [&] { return in_->statfs(c, ino); });
+    return op.time([&] { return in_->statfs(c, ino); });
   }
   Result<std::vector<Slice>> readChunk(Ino ino, uint32_t index) override {
     static Op op("Read");
-    return timed(op, [&] { return in_->readChunk(ino, index); });
+    return op.time([&] { return in_->readChunk(ino, index); });
   }
   Result<WriteResult> write(Ino ino, uint32_t index, const Slice& slice, Time mtime) override {
-    return timed(writes(), [&] { return in_->write(ino, index, slice, mtime); });
+    return writes().time([&] { return in_->write(ino, index, slice, mtime); });
   }
   Result<WriteResult> append(Ino ino, SliceId id, uint32_t size, uint32_t off, uint32_t len, Time mtime) override {
-    return timed(writes(), [&] { return in_->append(ino, id, size, off, len, mtime); });
+    return writes().time([&] { return in_->append(ino, id, size, off, len, mtime); });
   }
   Result<uint64_t> copyFileRange(const Context& c, Ino src, uint64_t srcOff, Ino dst, uint64_t dstOff, uint64_t size, uint64_t* length) override {
     static Op op("CopyFileRange");
-    return timed(op, [&] { return in_->copyFileRange(c, src, srcOff, dst, dstOff, size, length); });
+    return op.time([&] { return in_->copyFileRange(c, src, srcOff, dst, dstOff, size, length); });
   }
   Status clone(const Context& c, Ino src, Ino parent, std::string_view name, uint8_t mode, uint16_t umask, int threads,
                const Progress& progress) override {
     static Op op("Clone");
-    return timed(op, [&] { return in_->clone(c, src, parent, name, mode, umask, threads, progress); });
+    return op.time([&] { return in_->clone(c, src, parent, name, mode, umask, threads, progress); });
   }
   Status removeAll(const Context& c, Ino parent, std::string_view name, bool skipTrash, int threads, const Progress& progress) override {
     static Op op("Remove");
-    return timed(op, [&] { return in_->removeAll(c, parent, name, skipTrash, threads, progress); });
+    return op.time([&] { return in_->removeAll(c, parent, name, skipTrash, threads, progress); });
   }
   Result<Summary> summary(const Context& c, Ino ino, bool recursive, bool strict, const Progress& progress) override {
     static Op op("GetSummary");
-    return timed(op, [&] { return in_->summary(c, ino, recursive, strict, progress); });
+    return op.time([&] { return in_->summary(c, ino, recursive, strict, progress); });
   }
   Result<TreeSummary> treeSummary(const Context& c, Ino ino, int depth, int topN, bool strict, const Progress& progress) override {
     static Op op("GetTreeSummary");
-    return timed(op, [&] { return in_->treeSummary(c, ino, depth, topN, strict, progress); });
+    return op.time([&] { return in_->treeSummary(c, ino, depth, topN, strict, progress); });
   }
 
   // ---- passed through ----
