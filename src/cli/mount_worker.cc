@@ -218,6 +218,7 @@ void Worker::openSession() {
 
   plan_.server.crashStateFd = inherited_.empty() ? -1 : inherited_[0];
   if (!inherited_.empty()) plan_.server.cloneFds.assign(inherited_.begin() + 1, inherited_.end());
+  if (!meta_->store().traits().embedded) plan_.server.quickNanos = 100'000;
   if (!plan_.readOnly) plan_.server.allocateIno = [this] { return meta_->allocateIno(); };
   // Under a supervisor of another kind nothing outlives us; the memory is then ours alone.
   if (plan_.server.crashStateFd < 0)

@@ -16,6 +16,7 @@
 #include "access/fuse/crash_state.h"
 #include "access/fuse/device.h"
 #include "access/fuse/dispatcher.h"
+#include "access/fuse/listeners.h"
 #include "access/fuse/lock_waiters.h"
 #include "access/fuse/negotiate.h"
 #include "access/fuse/notifier.h"
@@ -79,7 +80,7 @@ class ServerImpl : public Server {
   struct Thread {
     pthread_t handle{};
     size_t note = 0;    // its place among the notes
-    bool base = false;  // one of those that are always there
+    bool base = false;  // one of the first, which stay
     std::atomic<bool> reading{false};
   };
   Status attachState();
@@ -87,7 +88,6 @@ class ServerImpl : public Server {
   bool spawn();
   void threadLoop(Thread& self, int fd);
   void serveOne(int fd, std::span<const std::byte> message, Reply& reply, InflightSlot* slot, JournalEntry& own);
-  bool surplus();
 
   const int fd_;
   vfs::Vfs& vfs_;
@@ -106,10 +106,8 @@ class ServerImpl : public Server {
   size_t nextFd_ = 0, usedNotes_ = 0;
   std::vector<size_t> freeNotes_;
   Status failure_;
-  std::atomic<int> idle_{0};
-  std::atomic<size_t> running_{0};
   std::atomic<bool> stopping_{false};
-  size_t baseThreads_ = 4;
+  std::unique_ptr<Listeners> listeners_;
 };
 
 Status ServerImpl::negotiate() {
@@ -180,7 +178,7 @@ Status ServerImpl::attachState() {
 
 void ServerImpl::attachClones() {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  baseThreads_ = config_.threads > 0 ? static_cast<size_t>(config_.threads) : static_cast<size_t>(std::clamp(cores * 2, 4, 16));
+  listeners_ = std::make_unique<Listeners>(config_.threads > 0 ? config_.threads : std::clamp(cores, 2, 16), config_.quickNanos, [this] { return spawn(); });
   std::vector<int> candidates = config_.cloneFds;
   if (candidates.empty()) {
     for (int i = 0; i < std::clamp(cores, 2, 8); ++i) {
@@ -206,16 +204,12 @@ bool ServerImpl::spawn() {
   if (freeNotes_.empty()) freeNotes_.push_back(usedNotes_++);
   self.note = freeNotes_.back();
   freeNotes_.pop_back();
-  self.base = threads_.size() <= baseThreads_;
-  idle_.fetch_add(1);
-  running_.fetch_add(1);
+  self.base = threads_.size() <= static_cast<size_t>(listeners_->wanted());
   try {
     std::thread t([this, &self, fd] { threadLoop(self, fd); });
     self.handle = t.native_handle();
     t.detach();
   } catch (const std::system_error&) {  // no more threads to be had: the others go on
-    idle_.fetch_sub(1);
-    running_.fetch_sub(1);
     freeNotes_.push_back(self.note);
     threads_.pop_back();
     return false;
@@ -223,31 +217,22 @@ bool ServerImpl::spawn() {
   return true;
 }
 
-bool ServerImpl::surplus() {
-  const auto enough = [this] { return running_.load() > baseThreads_ && idle_.load() > static_cast<int>(baseThreads_) + 8; };
-  if (!enough()) return false;
-  // Decided one by one: threads that end together would otherwise all leave, and nobody would listen.
-  std::lock_guard lock(mu_);
-  if (!enough()) return false;
-  idle_.fetch_sub(1);
-  running_.fetch_sub(1);
-  return true;
-}
-
 void ServerImpl::threadLoop(Thread& self, int fd) {
   setThreadName("fuse");
-  bool counted = true;  // in idle_ and running_
   {
     PageBuffer buffer(kRequestBytes, self.base ? kRequestBytes : kSurplusPresent);
     Reply reply(kReplyBytes);
     InflightSlot* slot = inflight_.claim();
-    while (!stopping_.load(std::memory_order_relaxed) && slot) {
+    for (bool first = true; slot && listeners_->join(first); first = false) {
       size_t n = 0;
       int error = 0;
-      self.reading.store(true);
-      const auto got = readMessage(fd, buffer.bytes(), &n, &error);
-      self.reading.store(false);
-      if (got == ReadOutcome::again) continue;
+      auto got = ReadOutcome::again;
+      while (got == ReadOutcome::again && !stopping_.load(std::memory_order_relaxed)) {
+        self.reading.store(true);
+        got = readMessage(fd, buffer.bytes(), &n, &error);
+        self.reading.store(false);
+      }
+      if (stopping_.load() && got == ReadOutcome::again) break;
       if (got != ReadOutcome::message) {
         if (got == ReadOutcome::failed) {
           std::lock_guard lock(mu_);
@@ -256,19 +241,11 @@ void ServerImpl::threadLoop(Thread& self, int fd) {
         stopping_.store(true);
         break;
       }
-      // Whoever takes the last free thread's place sees to it that somebody listens.
-      if (idle_.fetch_sub(1, std::memory_order_relaxed) == 1) spawn();
       serveOne(fd, std::span<const std::byte>(buffer.bytes()).first(n), reply, slot, state_->note(self.note));
-      idle_.fetch_add(1, std::memory_order_relaxed);
-      if (surplus()) {
-        counted = false;
-        break;
-      }
     }
     if (slot) inflight_.release(slot);
   }
   std::lock_guard lock(mu_);
-  if (counted) idle_.fetch_sub(1), running_.fetch_sub(1);
   freeNotes_.push_back(self.note);
   threads_.remove_if([&](const Thread& t) { return &t == &self; });
   changed_.notify_all();
@@ -278,9 +255,11 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
   Call call;
   if (!call.in.parse(message)) {
     LOG_WARN("a message of {} bytes from the kernel is no request", message.size());
-    return;
+    return listeners_->leave(0);
   }
   const uint64_t unique = call.in.head().unique;
+  const uint32_t opcode = call.in.head().opcode;
+  listeners_->leave(opcode);
   JournalEntry* orphan = call.in.resent() ? state_->findOrphan(call.in.identity()) : nullptr;
   JournalEntry& note = orphan ? *orphan : own;
   if (orphan) {
@@ -292,7 +271,8 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
   }
   call.out = &reply, call.slot = slot, call.note = &note, call.known = orphan != nullptr;
   CrashState::setCurrent(&note);
-  inflight_.begin(slot, unique, monotonicNanos());
+  const int64_t begun = monotonicNanos();
+  inflight_.begin(slot, unique, begun);
   if (orphan && orphan->deaths.load() >= kDeadlyAfter) {
     LOG_ERROR("operation {} on inode {} was being worked on in each of the last {} crashes: refused", call.in.head().opcode,
               call.in.node(), kDeadlyAfter);
@@ -316,6 +296,7 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
     }
   }
   CrashState::setCurrent(nullptr);
+  listeners_->served(opcode, monotonicNanos() - begun);
   if (orphan)
     state_->dropOrphan(orphan);
   else
@@ -324,7 +305,7 @@ void ServerImpl::serveOne(int fd, std::span<const std::byte> message, Reply& rep
 
 Status ServerImpl::serve() {
   if (!state_) return Status(Code::invalid, "serve before negotiate or adopt");
-  for (size_t i = 0; i < baseThreads_; ++i) spawn();
+  for (int i = 0; i < listeners_->wanted(); ++i) spawn();
   std::unique_lock lock(mu_);
   // Threads that still sleep in read() after another one has seen the end are woken by stop().
   changed_.wait(lock, [&] { return threads_.empty() || stopping_; });
@@ -336,6 +317,7 @@ Status ServerImpl::serve() {
 
 void ServerImpl::stop() {
   stopping_.store(true);
+  if (listeners_) listeners_->stop();
   const int64_t begun = monotonicNanos();
   std::unique_lock lock(mu_);
   while (!threads_.empty()) {

@@ -24,7 +24,8 @@ Result<int> mountFuse(const MountOptions& options);
 Status unmountFuse(const std::string& mountPoint, bool lazy);
 
 struct ServerConfig {
-  int threads = 0;  // 0: by cores
+  int threads = 0;  // that listen at the same time; 0: by cores
+  int64_t quickNanos = 1'000'000;  // see listeners.h: where metadata is a network away, below a trip
   uint32_t maxWrite = 1 << 20;
   bool writebackCache = false, asyncDio = false, debug = false, posixAcl = false, dontMask = false;
   int crashStateFd = -1;  // memory held by the supervisor, see crash_state.h; -1: none

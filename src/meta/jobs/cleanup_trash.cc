@@ -27,7 +27,8 @@ Status removeTrashHour(MetaImpl& meta, const std::string& name, Ino ino) {
         TRY_ASSIGN(const auto attr, tx.find<Attr>(key::node(ino)));
         tx.erase(key::dentry(kTrashIno, name));
         if (meta.logging()) meta.log(tx, changelog::rmdir(kTrashIno, name, 0, ino));
-        return attr ? meta.dropNode(tx, ino, *attr, MetaImpl::now(), charge, false) : Status();
+        if (attr) TRY(meta.dropNode(tx, ino, *attr, MetaImpl::now(), charge, false));
+        return {};
       },
       [](MetaTxn&) -> Result<bool> { return false; }));
   charge.committed();

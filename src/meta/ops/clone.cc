@@ -447,7 +447,8 @@ Status MetaImpl::removeDetached(Ino ino) {
         TRY_ASSIGN(const auto attr, tx.find<Attr>(key::node(ino)));
         tx.erase(key::detached(ino));
         if (logging()) log(tx, changelog::cleanup(ino));
-        return attr ? dropNode(tx, ino, *attr, now(), charge, false) : Status();
+        if (attr) TRY(dropNode(tx, ino, *attr, now(), charge, false));
+        return {};
       },
       [](MetaTxn&) -> Result<bool> { return false; }));
   charge.committed();

@@ -1,6 +1,7 @@
 // Slices of files: writes, appends, lengths, holes, shared copies, and what becomes of them.
 #include <fcntl.h>
 
+#include <atomic>
 #include <mutex>
 
 #include "meta/model/slices.h"
@@ -165,6 +166,26 @@ TEST_P(DataTest, DeletedFilesFreeTheirSlices) {
   EXPECT_EQ(count(Kind::chunk), 0u);
   std::lock_guard lock(mu);
   EXPECT_TRUE(deleted.contains(common.id));
+}
+
+// An empty file leaves nothing to purge; one that was cut to nothing may still own slices.
+TEST_P(DataTest, EmptyFilesLeaveNothingBehind) {
+  std::atomic<int> deleted{0};
+  meta_->setDataHooks({.deleteSlice = [&](SliceId, uint32_t) -> Status {
+    ++deleted;
+    return {};
+  }});
+  for (int i = 0; i < 50; i++) {
+    mk(1, "f");
+    AQ_ASSERT_OK(meta_->unlink(root, 1, "f"));
+    ASSERT_EQ(count(Kind::delFile), 0u);
+  }
+  auto f = mk(1, "f");
+  put(f, 0, 1000);
+  AQ_ASSERT_OK(meta_->truncate(root, f, 0, false));
+  AQ_ASSERT_OK(meta_->unlink(root, 1, "f"));
+  waitFor([&] { return deleted == 1 && count(Kind::delFile) == 0; });
+  EXPECT_EQ(count(Kind::chunk), 0u);
 }
 
 TEST_P(DataTest, AnUnlinkedOpenFileLivesUntilItsClose) {

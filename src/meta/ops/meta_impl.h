@@ -190,8 +190,8 @@ class MetaImpl final : public Meta {
                              Charge& charge);
   // After the commit: start purging data, remember sustained files and buried directories.
   void removed(const Removal& removal);
-  // Deletes the records of a node that has no name and is not sustained by anyone: a file leaves a delfile.
-  Status dropNode(MetaTxn& tx, Ino ino, const Attr& attr, Time now, Charge& charge, bool sustainedUntilNow);
+  // Deletes the records of a node that has no name and is not sustained by anyone. True: it left a delfile, its data is to be purged.
+  Result<bool> dropNode(MetaTxn& tx, Ino ino, const Attr& attr, Time now, Charge& charge, bool sustainedUntilNow);
 
   // ---- deleted files (purge.cc) ----
   void purgeLater(Ino ino, uint64_t length);              // bounded queue; what does not fit is left to the hourly job

@@ -24,16 +24,22 @@ int64_t dataLength(const Attr& attr) { return attr.isRegular() ? static_cast<int
 
 }  // namespace
 
-Status MetaImpl::dropNode(MetaTxn& tx, Ino ino, const Attr& attr, Time now, Charge& charge, bool sustainedUntilNow) {
+Result<bool> MetaImpl::dropNode(MetaTxn& tx, Ino ino, const Attr& attr, Time now, Charge& charge, bool sustainedUntilNow) {
   tx.erase(key::node(ino));
-  if (attr.isRegular()) tx.put(key::delFile(ino, attr.length), now.sec);
+  bool data = attr.isRegular();
+  if (data && attr.length == 0 && store_->traits().embedded) {   // where asking costs no trip: most empty files never had bytes
+    TRY_ASSIGN(const bool none, tx.isEmpty(Kind::chunk, ino));
+    data = !none;
+  }
+  if (data) tx.put(key::delFile(ino, attr.length), now.sec);
   if (attr.isDir()) {
     tx.erase(key::dirStat(ino));
     tx.erase(key::dirQuota(ino));
   }
   if (!sustainedUntilNow) TRY(eraseAttachments(tx, ino, attr, store_->traits().parentsFromDentries));
   TRY(charge.owner(tx, attr.uid, attr.gid, -spaceOf(attr), -1));
-  return charge.volume(tx, -spaceOf(attr), -1);
+  TRY(charge.volume(tx, -spaceOf(attr), -1));
+  return data;
 }
 
 Result<Removal> MetaImpl::removeName(MetaTxn& tx, Ino parent, std::string_view name, Ino ino, Attr attr, bool skipTrash, Time now,
@@ -78,9 +84,8 @@ Result<Removal> MetaImpl::removeName(MetaTxn& tx, Ino parent, std::string_view n
       tx.put(key::node(ino), attr);
       tx.insert(key::sustained(sid(), ino), int64_t{1});
     } else {
-      TRY(dropNode(tx, ino, attr, now, charge, false));
+      TRY_ASSIGN(r.purge, dropNode(tx, ino, attr, now, charge, false));
       r.gone = true;
-      r.purge = attr.isRegular();
     }
   }
   r.attr = attr;

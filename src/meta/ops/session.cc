@@ -150,10 +150,10 @@ Status MetaImpl::dropSustained(SessionId sid, Ino ino) {
         TRY_ASSIGN(auto attr, tx.find<Attr>(key::node(ino)));
         tx.erase(key::sustained(sid, ino));
         if (!attr || attr->nlink > 0) return {};
-        purge = attr->isRegular();
         length = attr->length;
         if (logging()) log(tx, changelog::delSustained(sid, ino));
-        return dropNode(tx, ino, *attr, now(), charge, true);
+        TRY_ASSIGN(purge, dropNode(tx, ino, *attr, now(), charge, true));
+        return {};
       },
       // Running it again finds no mark if it was committed.
       [](MetaTxn&) -> Result<bool> { return false; }));
