@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kSmallestPool = 32u << 20;
 constexpr int kFetchThreads = 32;          // read-ahead and pieces of one request; foreground reads bring their own thread
 constexpr int kStageAttempts = 3;
-constexpr int64_t kIdleReadBuffer = 30'000'000'000;
+constexpr int64_t kIdleReadBuffer = 10'000'000'000;
 constexpr int64_t kBufferWaitMs = 60'000;
 constexpr uint64_t kFallbackMemory = 100u << 20;
 
@@ -94,6 +94,8 @@ void Store::keepTime() {
   while (!closed_) {
     lock.unlock();
     recent_.dropIdle(kIdleReadBuffer);
+    pool_->trim();
+    stagePool_.trim();
     static auto& cacheMemory = metrics::gauge("store_cache_size_bytes", "memory of the cache");
     cacheMemory.set(cache_ ? static_cast<double>(cache_->memoryBytes()) : 0);
     static auto& readMemory = metrics::gauge("used_read_buffer_size_bytes", "bytes of read buffers");
@@ -159,8 +161,9 @@ Status Store::eachPiece(meta::SliceId id, uint32_t size, uint32_t off, size_t le
 }
 
 bool Store::readLocal(const BlockId& block, uint32_t off, object::MutableBytes out) {
-  if (auto data = recent_.find(block, off + out.size() == block.size)) {
+  if (auto data = recent_.find(block)) {
     std::memcpy(out.data(), data->data() + off, out.size());
+    if (off + out.size() == block.size) endOfUse(block);
     return true;
   }
   if ((staging_ && staging_->read(block, off, out)) || (cache_ && cache_->read(block, off, out))) {
@@ -170,6 +173,13 @@ bool Store::readLocal(const BlockId& block, uint32_t off, object::MutableBytes o
     return true;
   }
   return false;
+}
+
+void Store::endOfUse(const BlockId& block) {
+  if (cache_ && cache_->contains(block, nullptr))
+    recent_.remove(block);   // whoever comes later finds it there
+  else
+    recent_.ended(block);
 }
 
 bool Store::local(const BlockId& block, std::string* where) {
@@ -225,6 +235,7 @@ Status Store::readBlock(const BlockId& block, uint32_t off, object::MutableBytes
   if (data.is(Code::noMemory)) data = fetchWhole(block, false, false);
   TRY(data);
   copy(*data);
+  if (off + out.size() == block.size) endOfUse(block);
   return {};
 }
 

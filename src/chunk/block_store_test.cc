@@ -133,6 +133,21 @@ TEST_F(StoreTest, aReadBlockIsCachedAndServedAfterRestart) {
   EXPECT_EQ(counts_->gets, 1);
 }
 
+TEST_F(StoreTest, whatIsReadToItsEndAndCachedNeedsNoSecondPlaceInMemory) {
+  open();
+  const std::string data = pattern(256 << 10, 5);
+  put(7, data);
+  const auto pieces = [&] {   // as a stream reads
+    for (uint32_t off = 0; off < data.size(); off += 16 << 10)
+      EXPECT_EQ(get(7, data.size(), off, 16 << 10), data.substr(off, 16 << 10)) << off;
+  };
+  pieces();
+  ASSERT_TRUE(eventually([&] { return fs::exists(raw(7, 3, 65536)); }));
+  pieces();
+  for (int i = 0; i < 300 && store_->buffers().used() > 0; ++i) ::usleep(10'000);   // far less than what idles is kept
+  EXPECT_EQ(store_->buffers().used(), 0u);
+}
+
 TEST_F(StoreTest, aSmallReadIsARangeAndThenThePrefetchedBlock) {
   open();
   const std::string data = pattern(65'536, 3);

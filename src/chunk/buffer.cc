@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -39,6 +41,7 @@ void deallocate(std::byte* data, size_t capacity) {
 
 struct BufferPool::Free {
   std::array<std::vector<std::byte*>, 64> bySize;  // index: log2 of the capacity
+  std::array<size_t, 64> spare{};                  // how many of them nobody took since the last trim()
   size_t bytes = 0;
 };
 
@@ -63,6 +66,8 @@ BufferRef BufferPool::make(size_t capacity) {
       data = idle.back();
       idle.pop_back();
       free_->bytes -= capacity;
+      auto& spare = free_->spare[std::countr_zero(capacity)];
+      spare = std::min(spare, idle.size());
     }
   }
   if (!data) data = allocate(capacity);
@@ -93,6 +98,28 @@ void BufferPool::release(std::byte* data, size_t capacity) {
     freed_.notify_all();
   }
   if (!keep) deallocate(data, capacity);
+}
+
+void BufferPool::trim() {
+  std::vector<std::pair<std::byte*, size_t>> gone;
+  {
+    std::lock_guard lock(mu_);
+    for (size_t i = 0; i < free_->bySize.size(); ++i) {
+      auto& idle = free_->bySize[i];
+      for (size_t n = std::min(free_->spare[i], idle.size()); n > 0; --n) {
+        gone.emplace_back(idle.back(), size_t{1} << i);
+        free_->bytes -= size_t{1} << i;
+        idle.pop_back();
+      }
+      free_->spare[i] = idle.size();
+    }
+  }
+  for (auto& [data, capacity] : gone) deallocate(data, capacity);
+}
+
+size_t BufferPool::idle() const {
+  std::lock_guard lock(mu_);
+  return free_->bytes;
 }
 
 BufferRef BufferPool::tryGet(size_t bytes) {

@@ -44,6 +44,9 @@ class BufferPool {
   Result<BufferRef> get(size_t bytes, const std::function<bool()>& interrupted = {}, int64_t waitMs = INT64_MAX);
   // Never waits; nullptr at the bound. For read-ahead and caching, which may as well not happen.
   BufferRef tryGet(size_t bytes);
+  // Gives idle memory back that was not needed since the last call.
+  void trim();
+  size_t idle() const;   // bytes kept for the next request
   size_t used() const { return used_.load(std::memory_order_relaxed); }   // bytes handed out
   size_t limit() const { return limit_; }
 
@@ -53,7 +56,7 @@ class BufferPool {
   void release(std::byte* data, size_t capacity);
   const size_t limit_;
   std::atomic<size_t> used_{0};
-  std::mutex mu_;
+  mutable std::mutex mu_;
   std::condition_variable freed_;
   struct Free;
   std::unique_ptr<Free> free_;   // a few idle buffers per size, not counted in used()

@@ -38,6 +38,21 @@ TEST(BufferPool, aSingleRequestBeyondTheBoundIsGrantedAlone) {
   EXPECT_EQ(pool.tryGet(1 << 20), nullptr);
 }
 
+TEST(BufferPool, whatNobodyTakesGoesBack) {
+  BufferPool pool(64 << 20);
+  auto a = pool.tryGet(1 << 20), b = pool.tryGet(1 << 20);
+  a.reset(), b.reset();
+  EXPECT_EQ(pool.idle(), 2u << 20);
+  pool.trim();
+  EXPECT_EQ(pool.idle(), 2u << 20);   // given back just now
+  pool.tryGet(1 << 20).reset();       // one of them is in use from time to time
+  pool.trim();
+  EXPECT_EQ(pool.idle(), 1u << 20);
+  pool.trim();
+  EXPECT_EQ(pool.idle(), 0u);
+  EXPECT_TRUE(pool.tryGet(1 << 20));
+}
+
 TEST(BufferPool, waitersGoOnWhenMemoryComesBack) {
   BufferPool pool(64 << 10);
   auto held = pool.tryGet(64 << 10);

@@ -1,5 +1,6 @@
 // Whole blocks that were fetched a moment ago or ahead of a sequential reader. They spare the streams a second trip while the
-// disk cache is behind, or absent. Thread-safe.
+// disk cache is behind, or absent. Blocks that a reader has read to their end go first, and only an eighth of the memory holds such:
+// enough for requests that come out of order and for a second reader close behind. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@ namespace aquifer::chunk {
 class RecentBlocks {
  public:
   explicit RecentBlocks(size_t limitBytes) : limit_(limitBytes) {}
-  // nullptr: not here. endOfUse: the reader has come to the block's end, it may go first.
-  BufferRef find(const BlockId& block, bool endOfUse);
+  BufferRef find(const BlockId& block);   // nullptr: not here
+  void ended(const BlockId& block);       // a reader has come to its end
   bool contains(const BlockId& block);
   void add(const BlockId& block, BufferRef data);
   void remove(const BlockId& block);
@@ -28,13 +29,16 @@ class RecentBlocks {
     BlockId block;
     BufferRef data;
     int64_t usedNanos = 0;
+    bool ended = false;
   };
   using Items = std::list<Item>;
+  Items& listOf(const Item& item) { return item.ended ? ended_ : order_; }
   void drop(Items::iterator it, Items& into);
   const size_t limit_;
   std::atomic<size_t> bytes_{0};
   std::mutex mu_;
-  Items order_;  // front: goes first
+  size_t endedBytes_ = 0;
+  Items ended_, order_;  // front: the oldest
   std::unordered_map<BlockId, Items::iterator, BlockIdHash> index_;
 };
 

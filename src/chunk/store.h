@@ -50,6 +50,7 @@ class Store final : public BlockStore {
  private:
   Status readBlock(const BlockId& block, uint32_t off, object::MutableBytes out);
   bool readLocal(const BlockId& block, uint32_t off, object::MutableBytes out);
+  void endOfUse(const BlockId& block);   // a reader has read it to its end
   bool local(const BlockId& block, std::string* where);
   Result<BufferRef> fetchWhole(const BlockId& block, bool forced, bool readAhead);
   Result<BufferRef> readBuffer(size_t bytes);

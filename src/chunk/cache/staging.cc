@@ -47,6 +47,10 @@ Status Staging::stage(const BlockId& block, const BufferRef& data, uint8_t tier)
     return Code::busy;
   }
   m.stagingWriting.add();
+  if (!scanned_.load()) {
+    std::lock_guard lock(mu_);
+    own_.insert(block);
+  }
   const int64_t start = monotonicNanos();
   const object::Bytes bytes(data->data(), block.size);
   const std::string trailer = config_.checksum == Checksum::none ? std::string() : crcTrailer(bytes);
@@ -113,21 +117,32 @@ bool Staging::remove(const BlockId& block) {
 }
 
 std::shared_ptr<BlockFile> Staging::open(const BlockId& block) {
-  CacheDir* dir = nullptr;
-  {
-    std::lock_guard lock(mu_);
-    auto it = entries_.find(block);
-    if (it == entries_.end()) return nullptr;
-    dir = it->second.dir;
-  }
+  CacheDir* dir = locate(block);
+  if (!dir) return nullptr;
   auto file = BlockFile::open(dir->stagedPath(block), block.size, config_.checksum);
   if (file) return *std::move(file);
   if (!file.is(Code::notFound)) LOG_ERROR("staged block {}: {}", dir->stagedPath(block), file.status().text());
   return nullptr;
 }
 
+CacheDir* Staging::locate(const BlockId& block) {
+  const bool scanned = scanned_.load();
+  if (scanned && blocks() == 0) return nullptr;
+  {
+    std::lock_guard lock(mu_);
+    if (auto it = entries_.find(block); it != entries_.end()) return it->second.dir;
+  }
+  if (scanned) return nullptr;
+  std::lock_guard one(scanMu_);
+  for (auto& dir : cache_.dirs())
+    if (struct stat st {}; ::stat(dir->stagedPath(block).c_str(), &st) == 0 && S_ISREG(st.st_mode)) {
+      add(block, dir.get(), st.st_mtim.tv_sec, 0);
+      return dir.get();
+    }
+  return nullptr;
+}
+
 bool Staging::read(const BlockId& block, uint32_t off, object::MutableBytes out) {
-  if (blocks() == 0) return false;
   auto file = open(block);
   if (!file) return false;
   ScopedStage stage(Stage::cache);
@@ -143,22 +158,18 @@ bool Staging::read(const BlockId& block, uint32_t off, object::MutableBytes out)
 }
 
 bool Staging::contains(const BlockId& block, std::string* where) {
-  if (blocks() == 0) return false;
-  std::lock_guard lock(mu_);
-  auto it = entries_.find(block);
-  if (it == entries_.end()) return false;
-  if (where) *where = it->second.dir->root() + "/";
+  CacheDir* dir = locate(block);
+  if (!dir) return false;
+  if (where) *where = dir->root() + "/";
   return true;
 }
 
 void Staging::erase(const BlockId& block) {
-  if (blocks() == 0) return;
-  CacheDir* dir = nullptr;
+  CacheDir* dir = locate(block);
+  if (!dir) return;
+  const auto one = againstScan();
   {
     std::lock_guard lock(mu_);
-    auto it = entries_.find(block);
-    if (it == entries_.end()) return;
-    dir = it->second.dir;
     remove(block);
   }
   (void)::unlink(dir->stagedPath(block).c_str());

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/thread_pool.h"
 #include "chunk/buffer.h"
@@ -54,6 +55,14 @@ class Staging {
   };
   void add(const BlockId& block, CacheDir* dir, int64_t stagedAt, uint8_t tier);
   bool remove(const BlockId& block);      // from the index; holds mu_
+  bool isOwn(const BlockId& block) {
+    std::lock_guard lock(mu_);
+    return own_.contains(block);
+  }
+  std::unique_lock<std::mutex> againstScan() {
+    return scanned_.load() ? std::unique_lock<std::mutex>() : std::unique_lock(scanMu_);
+  }
+  CacheDir* locate(const BlockId& block); // nullptr: not staged. Also finds what the scan has not come to yet
   void loop();
   void scan(CacheDir* dir, const std::string& folder, const std::string& key, int depth);
   void startUploads();
@@ -70,10 +79,12 @@ class Staging {
   const uint32_t dirMode_;
   std::atomic<uint64_t> bytes_{0}, count_{0};
   std::atomic<int> writing_{0};
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, scanned_{false};
+  std::mutex scanMu_;   // before mu_. Until everything is scanned: a file and its entry come and go together
   std::mutex mu_;
   std::condition_variable tick_;
   std::unordered_map<BlockId, Entry, BlockIdHash> entries_;
+  std::unordered_set<BlockId, BlockIdHash> own_;   // staged by this process while it was still scanning: not for the scan
   std::set<std::pair<int64_t, BlockId>> order_;   // those not being uploaded, oldest first
   ThreadPool pool_;
   std::thread thread_;

@@ -67,7 +67,9 @@ void Staging::scan(CacheDir* dir, const std::string& folder, const std::string& 
       LOG_WARN("ignore {} in the staging area", child);
       continue;
     }
-    add(block, dir, st.st_mtim.tv_sec, 0);
+    std::lock_guard one(scanMu_);
+    if (isOwn(block)) continue;
+    if (::access(child.c_str(), F_OK) == 0) add(block, dir, st.st_mtim.tv_sec, 0);   // not deleted since it was listed
   }
   ::closedir(d);
   if (kept == 0 && depth > 0 && !fresh && !stop_) (void)::rmdir(folder.c_str());
@@ -76,6 +78,11 @@ void Staging::scan(CacheDir* dir, const std::string& folder, const std::string& 
 void Staging::loop() {
   setThreadName("stage");
   for (auto& dir : cache_.dirs()) scan(dir.get(), dir->root() + "/rawstaging", "", 0);
+  {
+    std::lock_guard lock(mu_);
+    scanned_ = true;
+    own_.clear();
+  }
   if (blocks() > 0) LOG_INFO("{} staged blocks ({} bytes) wait for upload", blocks(), bytes());
   while (!stop_) {
     relieve();
