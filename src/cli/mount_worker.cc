@@ -23,6 +23,7 @@
 #include "base/version.h"
 #include "cli/environment.h"
 #include "cli/main.h"
+#include "cli/mount_backup.h"
 #include "cli/mount_config_json.h"
 #include "cli/mount_http.h"
 #include "cli/mount_metrics.h"
@@ -96,6 +97,7 @@ class Worker {
   std::unique_ptr<vfs::Vfs> vfs_;
   std::unique_ptr<fuse::Server> server_;
   std::unique_ptr<StatusServer> metrics_, debug_;
+  std::unique_ptr<MountBackup> backup_;
   chunk::BlockConfig blockConfig_;
   std::mutex mu_;  // of format_
   meta::Format format_;
@@ -268,6 +270,7 @@ void Worker::onTerminate() {
 
 void Worker::shutDown(int code) {
   const int64_t begun = monotonicNanos();
+  backup_.reset();
   const Status flushed = vfs_->flushAll();
   if (flushed)
     LOG_INFO("flush buffered data in {}", durationText(monotonicNanos() - begun));
@@ -283,6 +286,7 @@ void Worker::shutDown(int code) {
 
 void Worker::onHandOver() {
   LOG_INFO("handing the session over");
+  backup_.reset();
   (void)vfs_->flushAll().isOk();
   serving_ = false;
   server_->stop();
@@ -321,6 +325,8 @@ int Worker::run() {
   serving_ = true;
   if (state_) state_->beat();  // says that this process serves, before the first answer does
   std::thread([this] { beatLoop(); }).detach();
+  if (plan_.backupMetaNanos > 0 && !plan_.readOnly && !args_.flag("no-bgjob"))
+    backup_ = std::make_unique<MountBackup>(*meta_, blocks_->objects(), BackupConfig{plan_.backupMetaNanos, plan_.backupSkipTrash});
   std::thread([this] { watchSignals(); }).detach();
   const Status served = server_->serve();
   if (!serving_) {  // the hand-over ends the process

@@ -121,6 +121,33 @@ def main():
                 assert not bad, f"{label}: {bad[:3]}"
                 m2.umount()
 
+        def automatic():
+            """of a mount, in turn with one of JuiceFS: rotated, loadable, no more often than asked for"""
+            folder = f"{v.dir}/obj/vol/meta"
+            env = {"SKIP_BACKUP_META_CHECK": "true"}
+            old = "dump-2020-01-01-000000.json.gz"
+            os.makedirs(folder, exist_ok=True)
+            for name in (old, "mine.json.gz"):
+                open(f"{folder}/{name}", "w").close()
+            mounts = [v.mount(ours, "b1", "--backup-meta", "6s", env=env), v.mount(ours, "b2", "--backup-meta", "6s", env=env),
+                      v.mount(theirs, "b3", "--backup-meta", "6s", env=env)]
+            begun = time.time()
+            found = lambda: sorted(n for n in os.listdir(folder) if n.startswith("dump-20") and n != old)
+            while len(found()) < 3 and time.time() < begun + 40:
+                time.sleep(0.2)
+            took, names = time.time() - begun, found()
+            stamp = os.getxattr(mounts[0].mnt, "lastBackup")
+            for m2 in mounts:
+                m2.umount()
+            assert len(names) >= 3, names
+            assert took > 6 * (len(names) - 2), f"{names} in {took:.1f} s: more often than every 6 s"
+            assert b"T" in stamp, stamp
+            assert os.path.exists(f"{folder}/mine.json.gz") and not os.path.exists(f"{folder}/{old}"), "rotation"
+            for name in names:
+                for who in (ours, theirs):
+                    reload(who, f"{folder}/{name}", same=False)
+            return f"{len(names)} in {took:.0f} s"
+
         def refused():
             for args, word in ((("load", v.meta, d + "/ours.json"), "is used by volume"),
                                (("load", f"sqlite3://{d}/no.db", d + "/absent"), "absent"),
@@ -145,6 +172,7 @@ def main():
         r.check("binary", binary)
         r.check("refused", refused)
         r.check("contents", contents)
+        r.check("automatic backup", automatic)
     r.end()
 
 
