@@ -42,6 +42,7 @@ Result<uint64_t> seekExtent(meta::MetaStore& store, Ino ino, uint64_t length, ui
     meta::Range range;
     range.kind = meta::Kind::chunk;
     range.id = ino;
+    range.below = meta::chunksIn(length);
     if (off >> kChunkBits) range.after = meta::key::chunk(ino, static_cast<uint32_t>((off >> kChunkBits) - 1));
     TRY(txn.list(range, [&](const meta::Key& key, const meta::Value& value) {
       uint64_t start = key.sub << kChunkBits;
@@ -121,6 +122,7 @@ Result<uint64_t> BlockCounts::count(meta::MetaTxn& txn, Ino ino, const Attr& att
     range.kind = meta::Kind::chunk;
     range.id = ino;
     range.limit = kMaxChunks;
+    range.below = meta::chunksIn(attr.length);
     TRY(txn.list(range, [&](const meta::Key& key, const meta::Value& value) {
       uint64_t start = key.sub << kChunkBits;
       if (start >= attr.length) return false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "meta/store/mem/mem_store.h"
+#include "meta/store/redis/test_server.h"
 #include "meta/store/registry.h"
 #include "meta/store/with_txn.h"
 
@@ -21,19 +22,29 @@ class StoreTest : public ::testing::TestWithParam<const char*> {
     dir_ = ::mkdtemp(pattern);
     static int number = 0;
     memName_ = "conformance" + std::to_string(++number);
+    if (isRedis()) {
+      auto* server = redis::TestServer::shared();
+      if (!server) GTEST_SKIP() << "redis-server is missing or does not start";
+      url_ = server->freshUrl();
+    } else {
+      url_ = isMem() ? "mem://" + memName_ : "sqlite3://" + dir_ + "/meta.db";
+    }
     store_ = open();
     ASSERT_TRUE(store_);
     ASSERT_TRUE(store_->prepareSchema(true).isOk());
   }
   void TearDown() override {
+    if (store_ && isRedis()) {
+      EXPECT_TRUE(store_->drop().isOk());
+    }
     store_.reset();
     forgetMemStore(memName_);
     std::filesystem::remove_all(dir_);
   }
   bool isMem() const { return std::string(GetParam()) == "mem"; }
+  bool isRedis() const { return std::string(GetParam()) == "redis"; }
   std::unique_ptr<MetaStore> open() {
-    auto url = isMem() ? "mem://" + memName_ : "sqlite3://" + dir_ + "/meta.db";
-    auto store = openStore(url, {.create = true});
+    auto store = openStore(url_, {.create = true});
     EXPECT_TRUE(store.isOk()) << store.status().text();
     return store ? std::move(*store) : nullptr;
   }
@@ -73,11 +84,11 @@ class StoreTest : public ::testing::TestWithParam<const char*> {
     return v ? std::get<int64_t>(*v) : INT64_MIN;
   }
 
-  std::string dir_, memName_;
+  std::string dir_, memName_, url_;
   std::unique_ptr<MetaStore> store_;
 };
 
-inline constexpr const char* kStores[] = {"mem", "sqlite3"};
+inline constexpr const char* kStores[] = {"mem", "sqlite3", "redis"};
 #define EVERY_STORE() \
   INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::ValuesIn(kStores), [](auto& info) { return std::string(info.param); })
 

@@ -35,7 +35,8 @@ std::vector<Sample> samples() {
       {key::dentry(1, kBinary), Dentry{FileType::symlink, 99}, Dentry{FileType::regular, kTrashIno + 1}},
       {key::dentry(kTrashIno, "2026-12-01-04"), Dentry{FileType::directory, kTrashIno + 1}, Dentry{FileType::directory, 3}},
       {key::chunk(5, 0xffff'ffff), slices, more},
-      {key::sliceRef(77, 4096), int64_t{1}, int64_t{0}},
+      {key::sliceRef(77, 4096), int64_t{2}, int64_t{0}},  // one holder may not be stored: absence means it
+
       {key::symlink(6), kBinary, std::string("/target")},
       {key::xattr(5, "user.a"), kBinary, std::string()},
       {key::session(4), SessionRecord{1'700'000'000, "{\"Version\":\"1.4.2\"}", false}, SessionRecord{5, "", false}},
@@ -54,6 +55,7 @@ std::vector<Sample> samples() {
 }
 
 TEST_P(StoreTest, EveryKindOfRecordRoundTrips) {
+  for (SessionId sid : {1, 2, 3, 9}) put(key::session(sid), SessionRecord{1, "", false});  // holders of the locks below
   for (auto& sample : samples()) {
     auto what = testing::Message() << "kind " << static_cast<int>(sample.key.kind) << " " << sample.key.name;
     bool isNumber = sample.key == key::counter(counter::kAclMaxId);  // numbers itself on SQL, cannot be removed there
@@ -494,10 +496,15 @@ TEST_P(StoreTest, DatabaseEmptyAndDropped) {
 TEST_P(StoreTest, ASecondStoreSeesWhatIsCommitted) {
   auto other = open();
   auto before = other->changeCounter();
-  EXPECT_NE(0u, before);
-  EXPECT_EQ(before, other->changeCounter());
+  bool tells = before != 0;
+  EXPECT_TRUE(tells || !store_->traits().embedded);
+  if (tells) {
+    EXPECT_EQ(before, other->changeCounter());
+  }
   put(key::node(5), sampleAttr());
-  EXPECT_NE(before, other->changeCounter());
+  if (tells) {
+    EXPECT_NE(before, other->changeCounter());
+  }
   auto own = store_->changeCounter();
   ASSERT_TRUE(withTxn(*other, {.operation = "test"}, [&](MetaTxn& t) -> Status {
                 TRY_ASSIGN(auto seen, t.node(5));
@@ -506,12 +513,15 @@ TEST_P(StoreTest, ASecondStoreSeesWhatIsCommitted) {
                 return {};
               }).isOk());
   EXPECT_EQ(Value(directory()), get(key::node(5)));
-  EXPECT_NE(own, store_->changeCounter());
+  if (tells) {
+    EXPECT_NE(own, store_->changeCounter());
+  }
   EXPECT_TRUE(store_->sync().isOk());
 }
 
 TEST_P(StoreTest, OwnCommitsMoveTheChangeCounter) {
   auto before = store_->changeCounter();
+  if (before == 0) GTEST_SKIP() << "the store cannot tell";
   put(key::counter("x"), int64_t{1});
   EXPECT_NE(before, store_->changeCounter());
 }
@@ -529,6 +539,7 @@ TEST_P(StoreTest, ReadOnlyTransactionsMayNotWrite) {
 }
 
 TEST_P(StoreTest, AReadOnlyViewIsConsistent) {
+  bool snapshots = store_->traits().snapshots;
   put(key::counter("a"), int64_t{0});
   put(key::counter("b"), int64_t{0});
   std::atomic<bool> stop{false};
@@ -541,7 +552,9 @@ TEST_P(StoreTest, AReadOnlyViewIsConsistent) {
                   }).isOk());
   });
   for (int i = 0; i < 200; ++i)
-    EXPECT_TRUE(withRead(*store_, "test", [](MetaTxn& t) -> Status {
+    EXPECT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) -> Status {
+                  const Key both[] = {key::counter("a"), key::counter("b")};
+                  if (!snapshots) t.prefetch(both);  // what is read together is of one moment
                   TRY_ASSIGN(auto a, t.find<int64_t>(key::counter("a")));
                   std::this_thread::yield();
                   TRY_ASSIGN(auto b, t.find<int64_t>(key::counter("b")));

@@ -74,7 +74,7 @@ class DumpTest : public MetaTest {
   }
   std::string other_;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, DumpTest, ::testing::Values(Backend::mem, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, DumpTest, ::testing::Values(Backend::mem, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(DumpTest, AnotherStoreHoldsTheSameAfterwards) {
   fill();

@@ -330,7 +330,7 @@ class JsonDumper {
   Status chunks(MetaTxn& tx, Ino ino, uint64_t length, const std::string& in, std::string& out) {
     std::vector<std::string> list;
     if (length == 0) return {};
-    TRY(tx.list({.kind = Kind::chunk, .id = ino}, [&](const Key& key, const Value& value) {
+    TRY(tx.list({.kind = Kind::chunk, .id = ino, .below = chunksIn(length)}, [&](const Key& key, const Value& value) {
       auto* slices = std::get_if<SliceList>(&value);
       if (!slices || slices->empty() || key.sub * kChunkSize >= length) return true;
       std::string text;

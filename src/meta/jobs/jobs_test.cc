@@ -215,7 +215,7 @@ TEST_P(JobsTest, threadsStartAndStop) {
   EXPECT_FALSE(raw<SessionRecord>(key));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

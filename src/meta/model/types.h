@@ -23,6 +23,7 @@ inline constexpr bool isTrash(Ino ino) { return ino >= kTrashIno; }
 
 inline constexpr uint64_t kChunkBits = 26;
 inline constexpr uint64_t kChunkSize = 1ull << kChunkBits;               // 64 MiB
+inline constexpr uint64_t chunksIn(uint64_t length) { return (length + kChunkSize - 1) >> kChunkBits; }
 inline constexpr uint64_t kMaxFileSize = kChunkSize << 31;               // EFBIG from here on
 inline constexpr size_t kMaxName = 255, kMaxSymlink = 4096, kMaxXattrName = 255, kMaxXattrValue = 65536;
 

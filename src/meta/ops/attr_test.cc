@@ -12,7 +12,7 @@ class AttrTest : public MetaTest {
     return meta_->setattr(ctx, ino, {.mask = kSetMode, .mode = mode});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, AttrTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, AttrTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(AttrTest, ChmodRules) {
   auto f = mk(1, "f");

@@ -83,7 +83,7 @@ class CloneTree {
     std::vector<std::pair<uint32_t, SliceList>> out;
     if (!attr.isRegular() || attr.length == 0) return out;
     const uint64_t last = (attr.length - 1) / kChunkSize;
-    TRY(tx.list({.kind = Kind::chunk, .id = src}, [&](const Key& key, const Value& value) {
+    TRY(tx.list({.kind = Kind::chunk, .id = src, .below = last + 1}, [&](const Key& key, const Value& value) {
       if (key.sub > last) return false;
       if (const auto* records = std::get_if<SliceList>(&value)) out.emplace_back(static_cast<uint32_t>(key.sub), *records);
       return true;
@@ -111,7 +111,7 @@ class CloneTree {
             if (attr.length == 0) return {};
             size_t records = 0;
             std::vector<std::pair<Key, SliceList>> found;
-            TRY(tx.list({.kind = Kind::chunk, .id = src, .after = after}, [&](const Key& key, const Value& value) {
+            TRY(tx.list({.kind = Kind::chunk, .id = src, .after = after, .below = chunksIn(attr.length)}, [&](const Key& key, const Value& value) {
               if (key.sub > (attr.length - 1) / kChunkSize) return false;
               const auto* list = std::get_if<SliceList>(&value);
               if (!list) return true;

@@ -138,7 +138,7 @@ TEST_P(CompactTest, listings) {
   EXPECT_TRUE(meta_->listSlices([](Ino, const Slice&) -> Status { return Code::busy; }).is(Code::busy));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, CompactTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, CompactTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

@@ -33,7 +33,7 @@ class ConcurrentTest : public MetaTest {
   }
   std::unique_ptr<Meta> other_;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, ConcurrentTest, ::testing::Values(Backend::mem, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, ConcurrentTest, ::testing::Values(Backend::mem, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(ConcurrentTest, CrossingDirectoryMovesNeverCutATreeOff) {
   for (int round = 0; round < 20; round++) {

@@ -23,7 +23,7 @@ class DataTest : public MetaTest {
     EXPECT_TRUE(done());
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, DataTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, DataTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 constexpr uint32_t kC = kChunkSize;
 

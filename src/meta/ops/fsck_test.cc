@@ -113,7 +113,7 @@ TEST_P(FsckTest, usageOfTheVolume) {
   EXPECT_EQ(usedSpace(), 4096 + 8192);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, FsckTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, FsckTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

@@ -43,7 +43,7 @@ Status MetaImpl::addHoles(MetaTxn& tx, Ino ino, uint64_t from, uint64_t to, bool
     TRY_ASSIGN(auto stored, tx.find<SliceList>(key::chunk(ino, first)));
     if (stored) chunks.push_back(first);
   } else if (first < last) {
-    Range range{.kind = Kind::chunk, .id = ino};
+    Range range{.kind = Kind::chunk, .id = ino, .below = uint64_t{last} + 1};
     if (first > 0) range.after = key::chunk(ino, first - 1);
     TRY(tx.list(range, collect));
   }

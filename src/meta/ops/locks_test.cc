@@ -133,7 +133,7 @@ TEST_P(LocksTest, crowdedButNoCycleIsNoDeadlock) {
   EXPECT_EQ(failed, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, LocksTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, LocksTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

@@ -6,7 +6,7 @@
 namespace aquifer::meta {
 
 using NamesTest = MetaTest;
-INSTANTIATE_TEST_SUITE_P(Stores, NamesTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, NamesTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(NamesTest, CreateSetsEveryAttribute) {
   Context ctx = user(7, 8);

@@ -99,7 +99,7 @@ Status MetaImpl::purgeFile(Ino ino, uint64_t length) {
     std::vector<uint32_t> indexes;
     TRY(read("purgeFile", [&](MetaTxn& tx) {
       indexes.clear();
-      return tx.list({.kind = Kind::chunk, .id = ino, .limit = kChunksAtOnce}, [&](const Key& key, const Value&) {
+      return tx.list({.kind = Kind::chunk, .id = ino, .limit = kChunksAtOnce, .below = chunksIn(length)}, [&](const Key& key, const Value&) {
         indexes.push_back(static_cast<uint32_t>(key.sub));
         return true;
       });

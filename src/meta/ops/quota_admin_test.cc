@@ -88,7 +88,7 @@ TEST_P(QuotaAdminTest, differencesAreFoundAndRepaired) {
   EXPECT_EQ(stored(dirKey(d)), (Quota{1 << 20, 100, 8192, 1}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, QuotaAdminTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite),
+INSTANTIATE_TEST_SUITE_P(Stores, QuotaAdminTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis),
                          backendName);
 
 }  // namespace

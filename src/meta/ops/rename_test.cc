@@ -8,7 +8,7 @@ class RenameTest : public MetaTest {
     return meta_->rename(root, from, name, to, newName, flags).code();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, RenameTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, RenameTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(RenameTest, MovesFilesAndDirectories) {
   auto a = mkdir(1, "a"), b = mkdir(1, "b");

@@ -7,7 +7,7 @@
 namespace aquifer::meta {
 
 using SessionTest = MetaTest;
-INSTANTIATE_TEST_SUITE_P(Stores, SessionTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, SessionTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(SessionTest, FreshVolume) {
   auto a = attrOf(1);

@@ -14,16 +14,18 @@
 
 #include "meta/ops/meta.h"
 #include "meta/store/mem/mem_store.h"
+#include "meta/store/redis/test_server.h"
 #include "meta/store/registry.h"
 
 namespace aquifer::meta {
 
-enum class Backend { mem, memFaults, sqlite };
+enum class Backend { mem, memFaults, sqlite, redis };
 
 inline std::string backendName(const ::testing::TestParamInfo<Backend>& info) {
   switch (info.param) {
     case Backend::mem: return "mem";
     case Backend::memFaults: return "memFaults";
+    case Backend::redis: return "redis";
     default: return "sqlite";
   }
 }
@@ -54,6 +56,10 @@ class MetaTest : public ::testing::TestWithParam<Backend> {
       dir_ = std::filesystem::temp_directory_path() / ("aquifer_meta_" + unique);
       std::filesystem::create_directories(dir_);
       url_ = "sqlite3://" + (dir_ / "meta.db").string();
+    } else if (GetParam() == Backend::redis) {
+      auto* server = redis::TestServer::shared();
+      if (!server) GTEST_SKIP() << "redis-server is missing or does not start";
+      url_ = server->freshUrl();
     } else {
       url_ = "mem://" + unique;
       mem_ = unique;
@@ -73,6 +79,7 @@ class MetaTest : public ::testing::TestWithParam<Backend> {
     if (meta_) {
       if (auditAtEnd_) audit();
       AQ_EXPECT_OK(meta_->closeSession());
+      if (GetParam() == Backend::redis) AQ_EXPECT_OK(meta_->store().drop());
     }
     meta_.reset();
     if (!mem_.empty()) forgetMemStore(mem_);

@@ -21,7 +21,7 @@ class TrashTest : public MetaTest {
     return std::to_string(parent) + "-" + std::to_string(ino) + "-" + name;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, TrashTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, TrashTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(TrashTest, UnlinkMovesTheFileThere) {
   auto d = mkdir(1, "d");

@@ -305,7 +305,7 @@ TEST_P(TreesTest, paths) {
   EXPECT_TRUE(meta_->paths(4242).is(Code::notFound));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, TreesTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, TreesTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 }  // namespace
 }  // namespace aquifer::meta

@@ -17,7 +17,7 @@ class UsageTest : public MetaTest {
         .code();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, UsageTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite), backendName);
+INSTANTIATE_TEST_SUITE_P(Stores, UsageTest, ::testing::Values(Backend::mem, Backend::memFaults, Backend::sqlite, Backend::redis), backendName);
 
 TEST_P(UsageTest, VolumeLimits) {
   setFormat([](Format& f) {

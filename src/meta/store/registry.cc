@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "meta/store/mem/mem_store.h"
+#include "meta/store/redis/redis_store.h"
 #include "meta/store/sql/sqlite_store.h"
 
 namespace aquifer::meta {
@@ -16,6 +17,9 @@ struct Driver {
 
 constexpr Driver kDrivers[] = {
     {"sqlite3", openSqliteStore},
+    {"redis", openRedisStore},
+    {"rediss", openRedisTls},
+    {"unix", openRedisSocket},
     {"mem", openMemStore},
 };
 

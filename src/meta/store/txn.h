@@ -41,6 +41,8 @@ struct Range {
   std::optional<uint64_t> id;
   std::optional<Key> after;  // exclusive
   size_t limit = SIZE_MAX;
+  std::optional<uint64_t> below = {};  // hint: records whose sub is this or more are of no interest. A store without an order
+                                       // over keys then counts instead of searching; others may visit more.
 };
 using Visit = std::function<bool(const Key&, const Value&)>;  // false: stop
 
@@ -106,6 +108,8 @@ struct StoreTraits {
   bool changeLog = true;
   size_t maxRecordsPerTxn = 100;
   bool embedded = false;         // no network: background work may be chatty
+  bool snapshots = true;         // a read-only transaction sees one state; false: each of its reads sees the state of its moment
+  bool keepsEmptyLists = true;   // a chunk without records is a record; false: it is none
 };
 
 using TxnBody = std::function<Status(MetaTxn&)>;

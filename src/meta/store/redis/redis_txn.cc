@@ -1,0 +1,192 @@
+#include "meta/store/redis/redis_txn.h"
+
+#include <fmt/core.h>
+
+#include "meta/model/codec.h"
+
+namespace aquifer::meta::redis {
+
+std::string keyOfGroup(Kind kind, uint64_t id) {
+  switch (kind) {
+    case Kind::dentry: return numbered("d", id);
+    case Kind::xattr: return numbered("x", id);
+    case Kind::parentCount: return numbered("p", id);
+    case Kind::sustained: return numbered("session", id);
+    default: return {};
+  }
+}
+
+// The words of one read script call, and how its answer is taken apart.
+class RedisTxn::Batch {
+ public:
+  Status add(const Key& key, Follow follow) {
+    TRY_ASSIGN(auto cells, cellsOf(key));
+    for (auto& cell : cells) keys.insert(cell.key);
+    if (key.kind == Kind::dentry && follow != Follow::no) {
+      words.insert(words.end(), {follow == Follow::node ? "e" : "E", cells[0].key, key.name});
+    } else {
+      for (auto& cell : cells) {
+        auto command = readCommand(cell);
+        words.push_back(std::to_string(command.size()));
+        words.insert(words.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
+      }
+    }
+    wanted.emplace_back(key, std::move(cells));
+    return {};
+  }
+  std::vector<std::string> words;
+  std::set<std::string> keys;
+  std::vector<std::pair<Key, std::vector<Cell>>> wanted;
+};
+
+Status RedisTxn::fetch(std::span<const Key> keys, Follow follow) {
+  Batch batch;
+  for (auto& key : keys)
+    if (!facts_.contains(key)) TRY(batch.add(key, follow));
+  if (batch.wanted.empty()) return {};
+  ++trips_;
+  bool follows = false;
+  for (auto& [key, cells] : batch.wanted) follows |= key.kind == Kind::dentry && follow != Follow::no;
+  if (batch.wanted.size() == 1 && batch.wanted[0].second.size() == 1 && !follows) {
+    auto& [key, cells] = batch.wanted[0];
+    TRY_ASSIGN(auto reply, client_.readOne(readCommand(cells[0])));
+    TRY_ASSIGN(auto value, decodeCell(cells[0], reply.view()));
+    facts_[key].cells.push_back(std::move(value));
+    return {};
+  }
+  std::vector<std::string> names(batch.keys.begin(), batch.keys.end());
+  TRY_ASSIGN(auto reply, client_.readScript(readScript(), names, batch.words));
+  auto answer = reply.view();
+  size_t next = 0;
+  auto take = [&](const Cell& cell) -> Result<CellValue> {
+    if (next >= answer.size()) return unexpectedReply("a read");
+    return decodeCell(cell, answer[next++]);
+  };
+  for (auto& [key, cells] : batch.wanted) {
+    Fact fact;
+    for (auto& cell : cells) {
+      TRY_ASSIGN(auto value, take(cell));
+      fact.cells.push_back(std::move(value));
+    }
+    if (key.kind == Kind::dentry && follow != Follow::no) {
+      TRY_ASSIGN(auto node, take({Cell::Type::string, {}, {}}));
+      Ino ino = 0;
+      if (fact.cells[0].present)
+        if (auto dentry = decodeDentry(fact.cells[0].bytes)) ino = dentry->ino;
+      if (ino != 0) {
+        auto [place, isNew] = facts_.try_emplace(key::node(ino));
+        if (isNew) place->second.cells.push_back(std::move(node));
+      }
+      if (follow == Follow::nodeAndMore)
+        for (auto kind : {Kind::xattr, Kind::dentry, Kind::parentCount}) {
+          if (next >= answer.size()) return unexpectedReply("a read");
+          if (answer[next++].integer() == 0 && ino != 0) nothingIn_.try_emplace({kind, ino}, false);
+        }
+    }
+    facts_.try_emplace(key, std::move(fact));
+  }
+  return {};
+}
+
+void RedisTxn::prefetch(std::span<const Key> keys) {
+  // A hint: if it fails, the read that needs the record fails.
+  static_cast<void>(fetch(keys, Follow::nodeAndMore));
+}
+
+Result<std::optional<Value>> RedisTxn::use(const Key& key, uint32_t fields) {
+  auto& fact = facts_.at(key);
+  fact.used = true;
+  fact.fields |= fields;
+  return decodeRecord(key, fact.cells);
+}
+
+Result<std::optional<Value>> RedisTxn::readRecord(const Key& key, uint32_t fields) {
+  TRY(fetch({&key, 1}, Follow::no));
+  return use(key, fields);
+}
+
+Result<std::optional<LookupResult>> RedisTxn::readEntry(Ino parent, std::string_view name, uint32_t fields) {
+  auto key = key::dentry(parent, name);
+  TRY(fetch({&key, 1}, Follow::node));
+  TRY_ASSIGN(auto entry, use(key, kFieldsAll));
+  auto* dentry = entry ? std::get_if<Dentry>(&*entry) : nullptr;
+  if (!dentry) return std::optional<LookupResult>();
+  LookupResult out{*dentry, std::nullopt};
+  TRY_ASSIGN(auto node, readRecord(key::node(dentry->ino), fields));
+  if (auto* attr = node ? std::get_if<Attr>(&*node) : nullptr) out.attr = *attr;
+  return std::optional<LookupResult>(std::move(out));
+}
+
+Result<bool> RedisTxn::readEmpty(Kind kind, uint64_t id) {
+  if (auto known = nothingIn_.find({kind, id}); known != nothingIn_.end()) {
+    known->second = true;
+    return true;
+  }
+  auto key = keyOfGroup(kind, id);
+  if (key.empty()) {
+    bool empty = true;
+    TRY(readRange(Range{kind, id, std::nullopt, 1}, [&](const Key&, const Value&) { return empty = false; }));
+    return empty;
+  }
+  ++trips_;
+  TRY_ASSIGN(auto reply, client_.readOne({"EXISTS", key}));
+  if (!reply.view().isInteger()) return unexpectedReply("EXISTS");
+  if (reply.view().integer() != 0) return false;
+  nothingIn_[{kind, id}] = true;
+  return true;
+}
+
+Status RedisTxn::expectFact(CommitPlan& plan, const Key& key, const Fact& fact) {
+  TRY_ASSIGN(auto cells, cellsOf(key));
+  if (key.kind != Kind::node || !fact.cells[0].present) {
+    for (size_t i = 0; i < cells.size(); ++i) plan.expectCell(cells[i], fact.cells[i]);
+    return {};
+  }
+  // A record that is put as a whole was relied on as a whole, or the put could undo a change of the fields not looked at.
+  auto* change = writes().find(key);
+  plan.expectNode(cells[0], fact.cells[0].bytes, change && !change->isVerbs() ? kFieldsAll : fact.fields);
+  return {};
+}
+
+Status RedisTxn::expectInserts(CommitPlan& plan) {
+  for (auto& [key, change] : writes().changes()) {
+    if (change.base != Change::Base::insert) continue;
+    if (auto fact = facts_.find(key); fact != facts_.end() && fact->second.used) {
+      if (fact->second.cells[0].present) return Code::conflict;
+      continue;
+    }
+    TRY_ASSIGN(auto cells, cellsOf(key));
+    plan.expectAbsent(cells[0]);
+  }
+  return {};
+}
+
+Status RedisTxn::expectReads(CommitPlan& plan) {
+  for (auto& [key, fact] : facts_)
+    if (fact.used) TRY(expectFact(plan, key, fact));
+  for (auto& [group, used] : nothingIn_)
+    if (used) plan.expectNoKey(keyOfGroup(group.first, group.second));
+  return {};
+}
+
+Status RedisTxn::finish(bool withWrites) {
+  bool writes = withWrites && !this->writes().empty();
+  if (!writes && trips_ <= 1) return {};
+  CommitPlan plan = std::move(ranges_);
+  TRY(expectReads(plan));
+  if (writes) {
+    TRY(expectInserts(plan));
+    std::vector<uint64_t> trimmed;
+    for (auto& [key, change] : this->writes().changes()) {
+      if (key.kind == Kind::changeLog)
+        trimmed.push_back(key.id);
+      else
+        TRY(plan.write(key, change));
+    }
+    TRY(plan.trimLog(trimmed));
+    TRY(plan.writeLog(this->writes().logs()));
+  }
+  return plan.empty() ? Status() : plan.commit(client_);
+}
+
+}  // namespace aquifer::meta::redis
