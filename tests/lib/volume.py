@@ -69,12 +69,12 @@ class Mount:
 
 
 class Volume:
-    """One volume on SQLite and a local directory."""
+    """One volume on SQLite (or where `meta` says) and a local directory."""
 
-    def __init__(self, binary, *format_opts, name="vol", env=None, tmp=None):
+    def __init__(self, binary, *format_opts, name="vol", env=None, tmp=None, meta=None):
         self.dir = tempfile.mkdtemp(prefix="aquifer-test-", dir=tmp or os.environ.get("AQUIFER_TEST_TMP", "/var/tmp"))
         os.chmod(self.dir, 0o755)
-        self.meta, self.bucket, self.name = f"sqlite3://{self.dir}/meta.db", self.dir + "/obj/", name
+        self.meta, self.bucket, self.name = meta or f"sqlite3://{self.dir}/meta.db", self.dir + "/obj/", name
         self.env, self.mounts = env or {}, []
         bucket = self.bucket
         if "--shards" in format_opts:
