@@ -54,7 +54,7 @@ Result<Entry> MetaImpl::link(const Context& ctx, Ino ino, Ino newParent, std::st
       }));
   charge.committed();
   if (revived) open_.revive(ino);
-  if (auto attr = getattr(ctx, ino)) entry.attr = *attr;  // with the links that the trash holds left out
+  if (auto attr = entry.attr; presentAfter(ino, attr)) entry.attr = attr;  // with the links that the trash holds left out
   return entry;
 }
 

@@ -12,6 +12,8 @@ Result<Entry> MetaImpl::lookup(const Context& ctx, Ino parent, std::string_view 
   TRY(read("lookup", [&](MetaTxn& tx) -> Status {
     bool dots = name == "." || name == "..";
     if (dots || (ctx.checkPermission && ctx.uid != 0)) {
+      const Key wanted[] = {key::node(parent), key::dentry(parent, name)};
+      tx.prefetch({wanted, dots ? 1u : 2u});
       TRY_ASSIGN(auto dir, tx.node(parent));
       if (!dir.isDir()) return Code::notDirectory;
       TRY(allowed(ctx, tx, dir, 1));
@@ -131,6 +133,8 @@ Result<StatFs> MetaImpl::statfs(const Context&, Ino ino) {
   TRY(read("statfs", [&](MetaTxn& tx) -> Status {
     limits.clear();
     if (!config_.fastStatfs) {
+      const Key both[] = {key::counter(counter::kUsedSpace), key::counter(counter::kTotalInodes)};
+      tx.prefetch(both);
       TRY_ASSIGN(auto s, tx.find<int64_t>(key::counter(counter::kUsedSpace)));
       TRY_ASSIGN(auto n, tx.find<int64_t>(key::counter(counter::kTotalInodes)));
       space = s.value_or(0);

@@ -254,8 +254,8 @@ Result<RenameResult> MetaImpl::rename(const Context& ctx, Ino srcParent, std::st
         [&](MetaTxn& tx) -> Status {
           charge.reset();
           const Key wanted[] = {key::node(srcParent), key::dentry(srcParent, srcName), key::node(dstParent),
-                                key::dentry(dstParent, dstName)};
-          tx.prefetch(wanted);
+                                key::dentry(dstParent, dstName), subTrashKey(now())};
+          tx.prefetch({wanted, trashFor(dstParent) ? 5u : 4u});
           Rename attempt(*this, ctx, tx, flags, {.parent = srcParent, .name = srcName}, {.parent = dstParent, .name = dstName}, charge);
           attempt.movedTree = movedTree;
           attempt.targetTree = targetTree;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <chrono>
 
 #include "base/metrics.h"
@@ -11,6 +12,8 @@ namespace aquifer::meta::redis {
 namespace {
 
 constexpr size_t kMaxIdle = 1024;
+
+thread_local uint64_t tripsOfThread = 0;
 
 std::atomic<uint64_t>& allTrips() {
   static std::atomic<uint64_t> trips{0};
@@ -30,6 +33,8 @@ Status failedReply(const std::vector<Reply>& replies) {
 }
 
 }  // namespace
+
+uint64_t roundTripsOfThread() { return tripsOfThread; }
 
 uint64_t roundTripsOfProcess() { return allTrips().load(std::memory_order_relaxed); }
 
@@ -65,7 +70,7 @@ void Client::give(std::unique_ptr<Connection> c) {
 
 Result<std::vector<Reply>> Client::exchange(std::string_view bytes, size_t count) {
   TRY_ASSIGN(auto c, take());
-  trips_.fetch_add(1, std::memory_order_relaxed);
+  ++tripsOfThread;
   allTrips().fetch_add(1, std::memory_order_relaxed);
   auto replies = c->exchange(bytes, count);
   give(replies ? std::move(c) : nullptr);

@@ -1,7 +1,6 @@
 // A bounded pool of connections to one server, the scripts, and a count of round trips. Thread-safe.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -26,8 +25,6 @@ class Client {
   Result<Reply> readScript(const Script& script, std::span<const std::string> keys, std::span<const std::string> args);
   Result<Reply> writeScript(const Script& script, std::span<const std::string> keys, std::span<const std::string> args);
 
-  uint64_t roundTrips() const { return trips_.load(std::memory_order_relaxed); }
-
  private:
   class Lease;
   Result<std::unique_ptr<Connection>> take();
@@ -37,14 +34,14 @@ class Client {
   Result<Reply> script(const Script& script, std::span<const std::string> keys, std::span<const std::string> args);
 
   const Address address_;
-  std::atomic<uint64_t> trips_{0};
   std::mutex mu_;
   std::condition_variable free_;
   std::vector<std::unique_ptr<Connection>> idle_;  // the last one used is taken first
   int open_ = 0;
 };
 
-// Round trips of all clients of this process: for tests and metrics.
+// Round trips of all clients, for tests and metrics.
 uint64_t roundTripsOfProcess();
+uint64_t roundTripsOfThread();
 
 }  // namespace aquifer::meta::redis

@@ -135,6 +135,6 @@ Result<std::unique_ptr<MetaStore>> openRedisTls(const std::string&, const StoreO
   return Status(Code::config, "redis: TLS (rediss://) is not supported yet");
 }
 
-uint64_t redisRoundTrips() { return redis::roundTripsOfProcess(); }
+uint64_t redisRoundTrips() { return redis::roundTripsOfThread(); }
 
 }  // namespace aquifer::meta

@@ -13,7 +13,7 @@ Result<std::unique_ptr<MetaStore>> openRedisStore(const std::string& rest, const
 Result<std::unique_ptr<MetaStore>> openRedisSocket(const std::string& rest, const StoreOptions& options);  // unix://
 Result<std::unique_ptr<MetaStore>> openRedisTls(const std::string& rest, const StoreOptions& options);     // rediss://: Code::config
 
-// Round trips to Redis servers that this process has made.
+// Round trips to Redis servers that the calling thread has made.
 uint64_t redisRoundTrips();
 
 }  // namespace aquifer::meta

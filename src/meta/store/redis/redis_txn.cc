@@ -80,7 +80,8 @@ Status RedisTxn::fetch(std::span<const Key> keys, Follow follow) {
       if (follow == Follow::nodeAndMore)
         for (auto kind : {Kind::xattr, Kind::dentry, Kind::parentCount}) {
           if (next >= answer.size()) return unexpectedReply("a read");
-          if (answer[next++].integer() == 0 && ino != 0) nothingIn_.try_emplace({kind, ino}, false);
+          bool empty = answer[next++].integer() == 0;
+          if (ino != 0) groups_.try_emplace({kind, ino}, Group{.empty = empty});
         }
     }
     facts_.try_emplace(key, std::move(fact));
@@ -118,9 +119,9 @@ Result<std::optional<LookupResult>> RedisTxn::readEntry(Ino parent, std::string_
 }
 
 Result<bool> RedisTxn::readEmpty(Kind kind, uint64_t id) {
-  if (auto known = nothingIn_.find({kind, id}); known != nothingIn_.end()) {
-    known->second = true;
-    return true;
+  if (auto known = groups_.find({kind, id}); known != groups_.end()) {
+    known->second.relied = true;
+    return known->second.empty;
   }
   auto key = keyOfGroup(kind, id);
   if (key.empty()) {
@@ -131,9 +132,9 @@ Result<bool> RedisTxn::readEmpty(Kind kind, uint64_t id) {
   ++trips_;
   TRY_ASSIGN(auto reply, client_.readOne({"EXISTS", key}));
   if (!reply.view().isInteger()) return unexpectedReply("EXISTS");
-  if (reply.view().integer() != 0) return false;
-  nothingIn_[{kind, id}] = true;
-  return true;
+  bool empty = reply.view().integer() == 0;
+  groups_[{kind, id}] = {.empty = empty, .relied = true};
+  return empty;
 }
 
 Status RedisTxn::expectFact(CommitPlan& plan, const Key& key, const Fact& fact) {
@@ -164,8 +165,9 @@ Status RedisTxn::expectInserts(CommitPlan& plan) {
 Status RedisTxn::expectReads(CommitPlan& plan) {
   for (auto& [key, fact] : facts_)
     if (fact.used) TRY(expectFact(plan, key, fact));
-  for (auto& [group, used] : nothingIn_)
-    if (used) plan.expectNoKey(keyOfGroup(group.first, group.second));
+  // That there was something was true when it was read, and nobody writes because of it.
+  for (auto& [id, group] : groups_)
+    if (group.relied && group.empty) plan.expectNoKey(keyOfGroup(id.first, id.second));
   return {};
 }
 

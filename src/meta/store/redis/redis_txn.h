@@ -61,13 +61,18 @@ class RedisTxn : public BufferedTxn {
   Result<std::vector<NamedItem>> dirPage(Ino dir, std::string_view after, size_t limit);
   void relyOnDir(Ino dir, std::string_view after, const Window<NamedItem>& window);
   Status readNodes(std::vector<DirEntry>& entries);
+  Status readParents(const std::vector<DirEntry>& entries);
 
   Client& client_;
   Windows& windows_;
   const bool validated_;
   int trips_ = 0;
   std::map<Key, Fact> facts_;
-  std::map<std::pair<Kind, uint64_t>, bool> nothingIn_;  // known to be empty -> relied on
+  struct Group {
+    bool empty = true, relied = false;
+    std::optional<std::vector<std::string>> items;  // when they were read ahead: only where nothing is validated
+  };
+  std::map<std::pair<Kind, uint64_t>, Group> groups_;    // what is known of all records of (kind, id) together
   CommitPlan ranges_;                                    // what was relied on beyond single records
 };
 
