@@ -124,7 +124,7 @@ class MetaStore {
  public:
   virtual ~MetaStore() = default;
   virtual const StoreTraits& traits() const = 0;
-  // One attempt at `body`. Returns the body's own error, or ok, conflict, maybeCommitted, unavailable, io, corrupt.
+  // One attempt at `body`, which a store may run twice for it (first on what it remembers, then on what it reads). Returns the body's own error, or ok, conflict, maybeCommitted, unavailable, io, corrupt.
   // A store may run several bodies of different threads in one durable commit; it returns when this one is committed.
   virtual Status run(const TxnBody& body, const TxnOptions& options) = 0;
   // Create tables that are missing, add missing columns. Idempotent. `formatting`: an empty database is expected to become a volume.

@@ -83,17 +83,20 @@ Result<std::vector<Cell>> cellsOf(const Key& k) {
     case Kind::xattr: return one(Type::field, numbered("x", k.id), k.name);
     case Kind::parentCount: return one(Type::field, numbered("p", k.id), decimal(k.sub));
     case Kind::session:
-      return std::vector<Cell>{{Type::score, "allSessions", id()}, {Type::field, "sessionInfos", id()}, {Type::score, "sessions", id()}};
+      return std::vector<Cell>{
+          {Type::score, "allSessions", id()}, {Type::field, "sessionInfos", id()}, {Type::score, "sessions", id()}};
     case Kind::sustained: return one(Type::member, numbered("session", k.id), decimal(k.sub));
     case Kind::delFile: return one(Type::score, "delfiles", pairName(k.id, ':', k.sub));
     case Kind::delSlices: return one(Type::field, "delSlices", pairName(k.id, '_', k.sub));
     case Kind::dirStat:
-      return std::vector<Cell>{{Type::field, "dirUsedSpace", id()}, {Type::field, "dirDataLength", id()}, {Type::field, "dirUsedInodes", id()}};
+      return std::vector<Cell>{
+          {Type::field, "dirUsedSpace", id()}, {Type::field, "dirDataLength", id()}, {Type::field, "dirUsedInodes", id()}};
     case Kind::dirQuota:
     case Kind::userQuota:
     case Kind::groupQuota: {
       auto& names = quotaNames(k.kind);
-      return std::vector<Cell>{{Type::field, names.limits, id()}, {Type::field, names.space, id()}, {Type::field, names.inodes, id()}};
+      return std::vector<Cell>{
+          {Type::field, names.limits, id()}, {Type::field, names.space, id()}, {Type::field, names.inodes, id()}};
     }
     case Kind::acl: return one(Type::field, "acl", id());
     case Kind::flock: return one(Type::hash, numbered("lockf", k.id));
@@ -142,7 +145,8 @@ Result<CellValue> decodeCell(const Cell& cell, View reply) {
       out.present = reply.size() > 0;
       out.bytes.reserve(reply.size() * kSliceBytes);
       for (size_t i = 0; i < reply.size(); ++i) {
-        if (reply[i].text().size() != kSliceBytes) return Status(Code::corrupt, fmt::format("a slice record of {} has a wrong length", cell.key));
+        if (reply[i].text().size() != kSliceBytes)
+          return Status(Code::corrupt, fmt::format("a slice record of {} has a wrong length", cell.key));
         out.bytes += reply[i].text();
       }
       return out;

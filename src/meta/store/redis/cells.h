@@ -1,5 +1,6 @@
-// Where each record lies: the keys and fields that JuiceFS uses (docs/formats/metadata.md), as "cells", each of which is one string, hash
-// field, list, set member … of the server. Reading a record reads its cells; checking that it still holds checks its cells.
+// Where each record lies: the keys and fields that JuiceFS uses (docs/formats/metadata.md), as "cells", each of which is one
+// string, hash field, list, set member … of the server. Reading a record reads its cells; checking that it still holds checks its
+// cells.
 #pragma once
 
 #include <optional>
@@ -14,12 +15,12 @@ namespace aquifer::meta::redis {
 
 struct Cell {
   enum class Type : uint8_t {
-    string,   // key
-    field,    // key, field
-    hash,     // key, with all its fields
-    list,     // key, with all its elements
-    score,    // key, field = member of a sorted set
-    member,   // key, field = member of a set
+    string,  // key
+    field,   // key, field
+    hash,    // key, with all its fields
+    list,    // key, with all its elements
+    score,   // key, field = member of a sorted set
+    member,  // key, field = member of a set
   };
   Type type = Type::string;
   std::string key, field;
@@ -40,13 +41,13 @@ Result<CellValue> decodeCell(const Cell& cell, View reply);
 Result<std::optional<Value>> decodeRecord(const Key& key, const std::vector<CellValue>& cells);
 
 // ---- names ----
-std::string numbered(std::string_view prefix, uint64_t n);          // i1, d1, session7 …
-std::string chunkKey(Ino ino, uint64_t index);                       // c1_0
+std::string numbered(std::string_view prefix, uint64_t n);  // i1, d1, session7 …
+std::string chunkKey(Ino ino, uint64_t index);              // c1_0
 std::string counterKey(std::string_view name);
-bool holdsLastUsed(std::string_view counter);                        // such a counter is stored one lower than the record says
-std::string pairName(uint64_t a, char separator, uint64_t b);        // 1:4096, 9_1700000000
-std::string sliceField(SliceId id, uint64_t size);                   // k9_4096
-std::string ownerField(SessionId sid, uint64_t owner);               // 1_2BAE072AC35148D8
+bool holdsLastUsed(std::string_view counter);                  // such a counter is stored one lower than the record says
+std::string pairName(uint64_t a, char separator, uint64_t b);  // 1:4096, 9_1700000000
+std::string sliceField(SliceId id, uint64_t size);             // k9_4096
+std::string ownerField(SessionId sid, uint64_t owner);         // 1_2BAE072AC35148D8
 struct QuotaNames {
   std::string limits, space, inodes;
 };

@@ -15,8 +15,8 @@ class Client {
   explicit Client(Address address) : address_(std::move(address)) {}
   const Address& address() const { return address_; }
 
-  // Commands that change nothing, in one round trip. An error reply becomes the error of the whole. unavailable when the connection
-  // is lost: they may be sent again.
+  // Commands that change nothing, in one round trip. An error reply becomes the error of the whole. unavailable when the
+  // connection is lost: they may be sent again.
   Result<std::vector<Reply>> read(std::span<const Command> commands);
   Result<Reply> readOne(const Command& command);
   // One command that may change something: maybeCommitted when the answer is lost.

@@ -12,14 +12,15 @@ using Type = Cell::Type;
 
 std::string decimal(uint64_t n) { return fmt::format_int(n).str(); }
 
-// Where the fields lie in the bytes of a node (docs/formats/metadata.md §3.1). From the parent on the layout depends on the length.
+// Where the fields lie in the bytes of a node (docs/formats/metadata.md §3.1). From the parent on the layout depends on the
+// length.
 struct Piece {
   uint32_t fields;
   size_t from, to;  // [from, to)
 };
 constexpr size_t kTail = 63, kParentEnd = 71;
 constexpr Piece kPieces[] = {
-    {kFieldFlags, 0, 1},  {kFieldType | kFieldMode, 1, 3}, {kFieldOwner, 3, 11},  {kFieldTimes, 11, 47},
+    {kFieldFlags, 0, 1},   {kFieldType | kFieldMode, 1, 3}, {kFieldOwner, 3, 11},    {kFieldTimes, 11, 47},
     {kFieldNlink, 47, 51}, {kFieldLength, 51, 59},          {kFieldRdev, 59, kTail}, {kFieldParent, kTail, kParentEnd},
 };
 

@@ -37,7 +37,8 @@ class CommitPlan {
 
   bool empty() const { return checks_ == 0 && writes_ == 0; }
   bool changes() const { return writes_ > 0; }
-  // Sends it. conflict, maybeCommitted, unavailable, or an error of the server; nothing was written then (maybeCommitted: unknown).
+  // Sends it. conflict, maybeCommitted, unavailable, or an error of the server; nothing was written then (maybeCommitted:
+  // unknown).
   Status commit(Client& client);
 
  private:

@@ -73,8 +73,8 @@ void CommitPlan::writeNode(const Key& key, const Change& change) {
   if (!change.isVerbs()) return command({"SET", name, encodeAttr(*as<Attr>(change))});
   writeWords_.insert(writeWords_.end(), {"N", name, signedDecimal(change.nlink), decimal(change.touches.size())});
   for (auto& touch : change.touches)
-    writeWords_.insert(writeWords_.end(),
-                       {signedDecimal(touch.now.sec), decimal(touch.now.nsec), signedDecimal(touch.skipNanos), timeBytes(touch.now)});
+    writeWords_.insert(writeWords_.end(), {signedDecimal(touch.now.sec), decimal(touch.now.nsec), signedDecimal(touch.skipNanos),
+                                           timeBytes(touch.now)});
   keys_.insert(std::move(name));
   ++writes_;
 }
@@ -240,7 +240,9 @@ Status CommitPlan::write(const Key& key, const Change& change) {
       break;
     case Kind::counter: writeCounter(key, change); break;
     case Kind::node: writeNode(key, change); break;
-    case Kind::dentry: writeField(numbered("d", key.id), key.name, change, present ? encodeDentry(*as<Dentry>(change)) : ""); break;
+    case Kind::dentry:
+      writeField(numbered("d", key.id), key.name, change, present ? encodeDentry(*as<Dentry>(change)) : "");
+      break;
     case Kind::chunk: writeChunk(key, change); break;
     case Kind::sliceRef: writeSliceRef(key, change); break;
     case Kind::symlink:
@@ -249,7 +251,9 @@ Status CommitPlan::write(const Key& key, const Change& change) {
       else
         command({"DEL", numbered("s", key.id)});
       break;
-    case Kind::xattr: writeField(numbered("x", key.id), key.name, change, present ? *as<std::string>(change) : std::string()); break;
+    case Kind::xattr:
+      writeField(numbered("x", key.id), key.name, change, present ? *as<std::string>(change) : std::string());
+      break;
     case Kind::parentCount:
       if (change.isVerbs())
         command({"HINCRBY", numbered("p", key.id), decimal(key.sub), signedDecimal(change.delta)});
@@ -257,9 +261,7 @@ Status CommitPlan::write(const Key& key, const Change& change) {
         writeField(numbered("p", key.id), decimal(key.sub), change, present ? signedDecimal(*as<int64_t>(change)) : "");
       break;
     case Kind::session: writeSession(key, change); break;
-    case Kind::sustained:
-      command({present ? "SADD" : "SREM", numbered("session", key.id), decimal(key.sub)});
-      break;
+    case Kind::sustained: command({present ? "SADD" : "SREM", numbered("session", key.id), decimal(key.sub)}); break;
     case Kind::delFile: writeScore("delfiles", pairName(key.id, ':', key.sub), change); break;
     case Kind::delSlices:
       writeField("delSlices", pairName(key.id, '_', key.sub), change, present ? encodeDelayed(*as<DelayedList>(change)) : "");
@@ -286,7 +288,8 @@ Status CommitPlan::writeLog(const std::vector<std::string>& entries) {
 Status CommitPlan::trimLog(const std::vector<uint64_t>& versions) {
   if (versions.empty()) return {};
   for (size_t i = 1; i < versions.size(); ++i)
-    if (versions[i] != versions[i - 1] + 1) return Status(Code::unsupported, "the change log on Redis only loses its oldest entries");
+    if (versions[i] != versions[i - 1] + 1)
+      return Status(Code::unsupported, "the change log on Redis only loses its oldest entries");
   writeWords_.insert(writeWords_.end(), {"T", decimal(versions.front()), decimal(versions.back())});
   keys_.insert({"txnLog", "txnLastLog"});
   ++writes_;

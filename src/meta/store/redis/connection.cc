@@ -70,7 +70,8 @@ Result<int> connectTcp(const Address& address, int64_t deadlineNanos) {
 Result<int> connectUnix(const Address& address, int64_t deadlineNanos) {
   sockaddr_un where{};
   where.sun_family = AF_UNIX;
-  if (address.socketPath.size() >= sizeof where.sun_path) return Status(Code::config, "redis: the path of the socket is too long");
+  if (address.socketPath.size() >= sizeof where.sun_path)
+    return Status(Code::config, "redis: the path of the socket is too long");
   std::memcpy(where.sun_path, address.socketPath.c_str(), address.socketPath.size() + 1);
   int fd = connectTo(reinterpret_cast<sockaddr*>(&where), sizeof where, deadlineNanos);
   if (fd < 0) return cannot(fmt::format("connect to {}", address.text()), -fd);

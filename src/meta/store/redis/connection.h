@@ -26,8 +26,9 @@ class Connection {
   // Connects, authenticates, selects the database. unavailable, or config for a refused password or database.
   static Result<std::unique_ptr<Connection>> open(const Address& address);
 
-  // Sends the bytes of `count` commands and reads as many replies; an error reply is a reply. Errors: unavailable if the request has
-  // certainly not reached the server as a whole, maybeCommitted if it may have been carried out, corrupt for bytes that are no reply.
+  // Sends the bytes of `count` commands and reads as many replies; an error reply is a reply. Errors: unavailable if the request
+  // has certainly not reached the server as a whole, maybeCommitted if it may have been carried out, corrupt for bytes that are
+  // no reply.
   Result<std::vector<Reply>> exchange(std::string_view bytes, size_t count);
   // False if the other side has closed it, or said something nobody asked for.
   bool isIdle() const;

@@ -10,15 +10,17 @@ namespace {
 
 using Type = NumberSource::Type;
 
-constexpr size_t kPage = 256;              // records read at once
+constexpr size_t kPage = 256;  // records read at once
 constexpr size_t kNodesAtOnce = 1000;
-constexpr uint64_t kMostProbes = 10'000;   // chunk numbers tried one by one; beyond it a scan is cheaper
-constexpr size_t kMostChecked = 10'000;    // entries of one directory that a commit compares one by one
+constexpr uint64_t kMostProbes = 10'000;  // chunk numbers tried one by one; beyond it a scan is cheaper
+constexpr size_t kMostChecked = 10'000;   // entries of one directory that a commit compares one by one
 
-constexpr std::string_view kCounters[] = {counter::kAclMaxId,           counter::kLastCleanupChangelog, counter::kLastCleanupFiles,
-                                          counter::kLastCleanupSessions, counter::kLastCleanupTrash,     counter::kNextChunk,
-                                          counter::kNextCleanupSlices,   counter::kNextInode,            counter::kNextSession,
-                                          counter::kNextTrash,           counter::kTotalInodes,          counter::kUsedSpace};
+constexpr std::string_view kCounters[] = {counter::kAclMaxId,          counter::kLastCleanupChangelog,
+                                          counter::kLastCleanupFiles,  counter::kLastCleanupSessions,
+                                          counter::kLastCleanupTrash,  counter::kNextChunk,
+                                          counter::kNextCleanupSlices, counter::kNextInode,
+                                          counter::kNextSession,       counter::kNextTrash,
+                                          counter::kTotalInodes,       counter::kUsedSpace};
 
 // Where the numbers of a kind are, for kinds whose records are found by their numbers alone.
 std::optional<NumberSource> flatSource(Kind kind) {
@@ -90,7 +92,7 @@ Status RedisTxn::visitRecords(std::span<const Key> keys, const Visit& visit, siz
 
 Status RedisTxn::readRecords(std::span<const Key> keys, std::vector<std::optional<Value>>& out) {
   if (validated_) {
-    TRY(fetch(keys, Follow::no));
+    TRY(fetch(keys, Follow::no, kFieldsAll));
     for (auto& key : keys) {
       TRY_ASSIGN(auto value, use(key, kFieldsAll));
       out.push_back(std::move(value));
@@ -164,7 +166,8 @@ Status RedisTxn::listLocks(const Range& range, const Visit& visit) {
     auto prefix = range.kind == Kind::flock ? "lockf" : "lockp";
     for (size_t at = 0; at < sids.size();) {
       std::vector<Command> commands;
-      for (auto end = std::min(at + kPage, sids.size()); at < end; ++at) commands.push_back({"SMEMBERS", numbered("locked", sids[at])});
+      for (auto end = std::min(at + kPage, sids.size()); at < end; ++at)
+        commands.push_back({"SMEMBERS", numbered("locked", sids[at])});
       TRY_ASSIGN(auto replies, client_.read(commands));
       for (auto& reply : replies)
         for (size_t i = 0; i < reply.view().size(); ++i)
@@ -295,7 +298,8 @@ Status RedisTxn::listChunks(const Range& range, const Visit& visit) {
     if (range.after->id > ino) return {};
     if (range.after->id == ino) first = range.after->sub + 1;
   }
-  if (!range.below || *range.below > first + kMostProbes) return listFlat({Type::keys, numbered("c", ino) + "_*", "c", '_'}, range, visit);
+  if (!range.below || *range.below > first + kMostProbes)
+    return listFlat({Type::keys, numbered("c", ino) + "_*", "c", '_'}, range, visit);
   size_t left = range.limit;
   for (bool more = true; more && first < *range.below;) {
     std::vector<Key> keys;

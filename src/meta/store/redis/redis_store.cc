@@ -34,6 +34,7 @@ class RedisStore : public MetaStore {
   }
 
   Status start();
+  Status end(RedisTxn& txn, Status status);
   const StoreTraits& traits() const override { return traits_; }
   Status run(const TxnBody& body, const TxnOptions& options) override;
   Status prepareSchema(bool formatting) override;
@@ -45,6 +46,7 @@ class RedisStore : public MetaStore {
  private:
   Client client_;
   Windows windows_;
+  Recent recent_;
   const bool readOnly_;
   StoreTraits traits_;
 };
@@ -68,9 +70,25 @@ Status RedisStore::start() {
 }
 
 Status RedisStore::run(const TxnBody& body, const TxnOptions& options) {
-  RedisTxn txn(client_, windows_, !options.readOnly);
+  if (options.readOnly) {
+    RedisTxn txn(client_, windows_, recent_, RedisTxn::Mode::readOnly);
+    auto status = runBody(body, txn);
+    return txn.writes().empty() ? status : Status(Code::invalid, "a read-only transaction wrote");
+  }
+  if (!readOnly_) {
+    // A guess is only good for a commit, which finds out whether it was right. A refusal or no writes: look properly.
+    RedisTxn txn(client_, windows_, recent_, RedisTxn::Mode::guessing);
+    auto status = runBody(body, txn);
+    if (!txn.guessed()) return end(txn, std::move(status));
+    if (status && !txn.writes().empty())
+      if (auto outcome = txn.finish(true); !outcome.is(Code::conflict)) return outcome;
+  }
+  RedisTxn txn(client_, windows_, recent_, RedisTxn::Mode::validated);
   auto status = runBody(body, txn);
-  if (options.readOnly) return txn.writes().empty() ? status : Status(Code::invalid, "a read-only transaction wrote");
+  return end(txn, std::move(status));
+}
+
+Status RedisStore::end(RedisTxn& txn, Status status) {
   if (status) {
     if (readOnly_ && !txn.writes().empty()) return Status(Code::readOnly, "the metadata store is opened read-only");
     return txn.finish(true);
@@ -97,6 +115,7 @@ Result<bool> RedisStore::isEmpty() {
 Status RedisStore::drop() {
   if (readOnly_) return Status(Code::readOnly, "the metadata store is opened read-only");
   TRY(client_.write({"FLUSHDB"}));
+  recent_.clear();
   return {};
 }
 
@@ -106,7 +125,8 @@ Result<std::vector<std::pair<SliceId, uint32_t>>> RedisStore::unusedSlices(size_
     for (size_t i = 0; i + 1 < items.size() && out.size() < limit; i += 2) {
       auto place = parsePair(items[i].text(), "k", '_');
       auto more = parseInt(items[i + 1].text());  // holders - 1
-      if (place && more && *more < 0 && place->second <= UINT32_MAX) out.emplace_back(place->first, static_cast<uint32_t>(place->second));
+      if (place && more && *more < 0 && place->second <= UINT32_MAX)
+        out.emplace_back(place->first, static_cast<uint32_t>(place->second));
     }
     return {};
   }));

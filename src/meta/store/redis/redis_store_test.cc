@@ -1,4 +1,5 @@
-// What only this store promises: the bytes on the server, commits that compare what matters, and an honest answer when a server fails.
+// What only this store promises: the bytes on the server, commits that compare what matters, and an honest answer when a server
+// fails.
 #include "meta/store/redis/redis_store.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ class RedisStoreTest : public ::testing::Test {
   }
   // Runs `body` once, while `other` commits between its reads and its commit.
   Code overtaken(const TxnBody& body, const TxnBody& other) {
-    return store_
+    return open(url_)  // without guesses from before
         ->run(
             [&](MetaTxn& t) -> Status {
               auto status = body(t);
@@ -153,7 +154,8 @@ TEST_F(RedisStoreTest, KeysAndValuesAreThoseOfJuiceFS) {
   EXPECT_EQ("8:4096 1700000001", ask({"ZRANGE", "delfiles", "0", "-1", "WITHSCORES"}));
   EXPECT_EQ("100_55", ask({"HKEYS", "delSlices"}));
   EXPECT_EQ(encodeDelayed({{9, 10}}), ask({"HGET", "delSlices", "100_55"}));
-  EXPECT_EQ("1 4096 -2", ask({"HGET", "dirDataLength", "5"}) + " " + ask({"HGET", "dirUsedSpace", "5"}) + " " + ask({"HGET", "dirUsedInodes", "5"}));
+  EXPECT_EQ("1 4096 -2", ask({"HGET", "dirDataLength", "5"}) + " " + ask({"HGET", "dirUsedSpace", "5"}) + " " +
+                             ask({"HGET", "dirUsedInodes", "5"}));
   EXPECT_EQ("00000000000000010000000000000002", hexEncode(ask({"HGET", "dirQuota", "5"})));
   EXPECT_EQ("3 4", ask({"HGET", "dirQuotaUsedSpace", "5"}) + " " + ask({"HGET", "dirQuotaUsedInodes", "5"}));
   EXPECT_EQ("ffffffffffffffffffffffffffffffff", hexEncode(ask({"HGET", "userQuota", "1000"})));
@@ -237,7 +239,8 @@ TEST_F(RedisStoreTest, WhatABodyReliedOnIsCompared) {
     };
   };
   EXPECT_EQ(Code::conflict, overtaken(reads(key::dentry(1, "a")), puts(key::dentry(1, "a"), Dentry{FileType::regular, 6})));
-  EXPECT_EQ(Code::conflict, overtaken(reads(key::dentry(1, "absent")), puts(key::dentry(1, "absent"), Dentry{FileType::regular, 6})));
+  EXPECT_EQ(Code::conflict,
+            overtaken(reads(key::dentry(1, "absent")), puts(key::dentry(1, "absent"), Dentry{FileType::regular, 6})));
   EXPECT_EQ(Code::ok, overtaken(reads(key::dentry(1, "a")), puts(key::dentry(1, "b"), Dentry{FileType::regular, 6})));
   EXPECT_EQ(Code::conflict, overtaken(lists({Kind::xattr, 5}), puts(key::xattr(5, "y"), std::string("2"))));
   EXPECT_EQ(Code::conflict, overtaken(lists({Kind::xattr, 9}), puts(key::xattr(9, "y"), std::string("2"))));
@@ -271,6 +274,52 @@ TEST_F(RedisStoreTest, ARefusalFromReadsOfTwoMomentsIsChecked) {
               t.put(key::counter(counter::kUsedSpace), int64_t{1});
               return {};
             }));
+}
+
+TEST_F(RedisStoreTest, AWrongGuessCostsATripAndNothingElse) {
+  ASSERT_TRUE(put(key::node(1), directory()).isOk());
+  auto other = open(url_);
+  auto take = [&](MetaStore& store, Ino ino) {
+    return store.run(
+        [&](MetaTxn& t) -> Status {
+          TRY(t.node(1, kFieldsParent));
+          TRY_ASSIGN(auto found, t.lookup(1, "n"));
+          if (found) return Code::busy;
+          t.insert(key::dentry(1, "n"), Dentry{FileType::regular, ino});
+          t.insert(key::node(ino), directory());
+          return {};
+        },
+        {.operation = "test"});
+  };
+  auto look = [&] {
+    ASSERT_TRUE(withRead(*store_, "test", [](MetaTxn& t) -> Status {
+                  TRY(t.node(1));
+                  return statusOf(t.lookup(1, "n"));
+                }).isOk());
+  };
+  look();  // the name is free, as far as this client knows
+  ASSERT_TRUE(take(*other, 7).isOk());
+  EXPECT_EQ(Code::busy, take(*store_, 8).code());
+  EXPECT_EQ("0", ask({"EXISTS", "i8"}));
+  look();  // taken, as far as this client knows
+  ASSERT_TRUE(withTxn(*other, {.operation = "test"}, [](MetaTxn& t) -> Status {
+                t.erase(key::dentry(1, "n"));
+                t.erase(key::node(7));
+                return {};
+              }).isOk());
+  EXPECT_EQ(Code::ok, take(*store_, 9).code()) << "a refusal is never guessed";
+  auto before = redisRoundTrips();
+  ASSERT_TRUE(store_
+                  ->run(
+                      [](MetaTxn& t) -> Status {
+                        TRY_ASSIGN(auto a, t.node(9));
+                        a.mode = 0700;
+                        t.put(key::node(9), a);
+                        return {};
+                      },
+                      {.operation = "test"})
+                  .isOk());
+  EXPECT_EQ(before + 1, redisRoundTrips()) << "what it has written itself is a good guess";
 }
 
 TEST_F(RedisStoreTest, EveryCommitFailsTheWatchOfOthers) {
@@ -345,8 +394,9 @@ TEST_F(RedisStoreTest, DamageIsAnErrorNotACrash) {
                                                    {"HSET", "acl", "1", "x"},
                                                    {"HSET", "i6", "a", "hash"}})
     ask(command);
-  for (auto& key : {key::node(5), key::dentry(1, "n"), key::chunk(5, 0), key::counter(counter::kNextInode), key::counter(counter::kNextChunk),
-                    key::sliceRef(1, 1), key::dirStat(5), key::dirQuota(5), key::flock(5), key::plock(5), key::acl(1), key::node(6)})
+  for (auto& key :
+       {key::node(5), key::dentry(1, "n"), key::chunk(5, 0), key::counter(counter::kNextInode), key::counter(counter::kNextChunk),
+        key::sliceRef(1, 1), key::dirStat(5), key::dirQuota(5), key::flock(5), key::plock(5), key::acl(1), key::node(6)})
     EXPECT_EQ(Code::corrupt, get(key).code()) << static_cast<int>(key.kind);
   EXPECT_EQ(Code::invalid, get(key::counter("i5")).code()) << "a counter may not be any key";
   // Names that are not ours are passed over.
@@ -355,7 +405,9 @@ TEST_F(RedisStoreTest, DamageIsAnErrorNotACrash) {
   ask({"ZADD", "delfiles", "1", "legacy"});
   ask({"HSET", "delSlices", "1", "x"});
   for (auto kind : {Kind::delFile, Kind::delSlices, Kind::symlink})
-    EXPECT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) { return t.list({kind}, [](const Key&, const Value&) { return true; }); }).isOk());
+    EXPECT_TRUE(withRead(*store_, "test", [&](MetaTxn& t) {
+                  return t.list({kind}, [](const Key&, const Value&) { return true; });
+                }).isOk());
 }
 
 TEST_F(RedisStoreTest, LargeDirectoriesComeInOrderAndOnce) {
@@ -401,10 +453,11 @@ TEST_F(RedisStoreTest, LargeDirectoriesComeInOrderAndOnce) {
 }
 
 TEST_F(RedisStoreTest, TheChangeLogLosesItsOldestOnly) {
-  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(withTxn(*store_, {.operation = "test"}, [&](MetaTxn& t) -> Status {
-                                             t.log(std::to_string(i));
-                                             return {};
-                                           }).isOk());
+  for (int i = 1; i <= 5; ++i)
+    ASSERT_TRUE(withTxn(*store_, {.operation = "test"}, [&](MetaTxn& t) -> Status {
+                  t.log(std::to_string(i));
+                  return {};
+                }).isOk());
   auto erase = [&](std::vector<uint64_t> versions) {
     return store_
         ->run(
@@ -472,7 +525,9 @@ TEST(RedisServers, ALostConnectionDuringACommitLeavesTheOutcomeOpen) {
   killer.join();
   // Nobody there: nothing was sent.
   EXPECT_EQ(Code::unavailable, put(3).code());
-  EXPECT_EQ(Code::io, withTxn(store, {.operation = "test"}, [](MetaTxn& t) -> Status { return statusOf(t.node(1)); }, {.deadlineMs = 200}).code());
+  EXPECT_EQ(Code::io,
+            withTxn(store, {.operation = "test"}, [](MetaTxn& t) -> Status { return statusOf(t.node(1)); }, {.deadlineMs = 200})
+                .code());
   // Back again: the same store goes on.
   ASSERT_TRUE(server->launch());
   EXPECT_TRUE(put(4).isOk());
@@ -579,8 +634,8 @@ TEST(RedisUrl, Forms) {
 }
 
 TEST(RedisUrl, Refusals) {
-  for (auto& rest : {"host:0", "host:70000", "host:x", "host/x", "host/-1", "[::1", "[::1]x", "host?nonsense=1", "host?read-timeout=x",
-                     "host?pool-size=0", "u%zz:p@host", "host/99999999999"})
+  for (auto& rest : {"host:0", "host:70000", "host:x", "host/x", "host/-1", "[::1", "[::1]x", "host?nonsense=1",
+                     "host?read-timeout=x", "host?pool-size=0", "u%zz:p@host", "host/99999999999"})
     EXPECT_EQ(Code::config, redis::parseAddress(rest, false).code()) << rest;
   EXPECT_EQ(Code::config, redis::parseAddress("relative/path", true).code());
   auto text = [](const std::string& url) { return openStore(url, {}).status().text(); };

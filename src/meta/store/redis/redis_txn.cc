@@ -16,6 +16,10 @@ std::string keyOfGroup(Kind kind, uint64_t id) {
   }
 }
 
+namespace {
+constexpr Kind kGroupsOfNode[] = {Kind::xattr, Kind::dentry, Kind::parentCount};  // in the order of the script
+}
+
 // The words of one read script call, and how its answer is taken apart.
 class RedisTxn::Batch {
  public:
@@ -23,7 +27,7 @@ class RedisTxn::Batch {
     TRY_ASSIGN(auto cells, cellsOf(key));
     for (auto& cell : cells) keys.insert(cell.key);
     if (key.kind == Kind::dentry && follow != Follow::no) {
-      words.insert(words.end(), {follow == Follow::node ? "e" : "E", cells[0].key, key.name});
+      words.insert(words.end(), {"E", cells[0].key, key.name});
     } else {
       for (auto& cell : cells) {
         auto command = readCommand(cell);
@@ -39,24 +43,35 @@ class RedisTxn::Batch {
   std::vector<std::pair<Key, std::vector<Cell>>> wanted;
 };
 
-Status RedisTxn::fetch(std::span<const Key> keys, Follow follow) {
+Status RedisTxn::fetch(std::span<const Key> keys, Follow follow, uint32_t fields) {
   Batch batch;
-  for (auto& key : keys)
-    if (!facts_.contains(key)) TRY(batch.add(key, follow));
+  for (auto& key : keys) {
+    if (auto known = facts_.find(key); known != facts_.end()) {
+      if ((known->second.doubtful & fields) == 0) continue;
+      recent_.forget(key);
+      // Something was decided on it already: let the transaction run again, without guesses.
+      wrong_ |= known->second.used;
+      if (known->second.used) continue;
+      facts_.erase(known);
+    }
+    if (!guess(key, follow, fields)) TRY(batch.add(key, follow));
+  }
   if (batch.wanted.empty()) return {};
   ++trips_;
-  bool follows = false;
-  for (auto& [key, cells] : batch.wanted) follows |= key.kind == Kind::dentry && follow != Follow::no;
-  if (batch.wanted.size() == 1 && batch.wanted[0].second.size() == 1 && !follows) {
+  bool withNodes = false;
+  for (auto& [key, cells] : batch.wanted) withNodes |= key.kind == Kind::dentry && follow != Follow::no;
+  if (batch.wanted.size() == 1 && batch.wanted[0].second.size() == 1 && !withNodes) {
     auto& [key, cells] = batch.wanted[0];
     TRY_ASSIGN(auto reply, client_.readOne(readCommand(cells[0])));
     TRY_ASSIGN(auto value, decodeCell(cells[0], reply.view()));
     facts_[key].cells.push_back(std::move(value));
+    remember(key);
     return {};
   }
   std::vector<std::string> names(batch.keys.begin(), batch.keys.end());
   TRY_ASSIGN(auto reply, client_.readScript(readScript(), names, batch.words));
   auto answer = reply.view();
+  std::vector<Key> follows;
   size_t next = 0;
   auto take = [&](const Cell& cell) -> Result<CellValue> {
     if (next >= answer.size()) return unexpectedReply("a read");
@@ -75,23 +90,103 @@ Status RedisTxn::fetch(std::span<const Key> keys, Follow follow) {
         if (auto dentry = decodeDentry(fact.cells[0].bytes)) ino = dentry->ino;
       if (ino != 0) {
         auto [place, isNew] = facts_.try_emplace(key::node(ino));
-        if (isNew) place->second.cells.push_back(std::move(node));
-      }
-      if (follow == Follow::nodeAndMore)
-        for (auto kind : {Kind::xattr, Kind::dentry, Kind::parentCount}) {
-          if (next >= answer.size()) return unexpectedReply("a read");
-          bool empty = answer[next++].integer() == 0;
-          if (ino != 0) groups_.try_emplace({kind, ino}, Group{.empty = empty});
+        if (isNew) {
+          place->second.cells.push_back(std::move(node));
+          follows.push_back(place->first);
         }
+      }
+      for (auto kind : kGroupsOfNode) {
+        if (next >= answer.size()) return unexpectedReply("a read");
+        bool empty = answer[next++].integer() == 0;
+        if (ino != 0) groups_.try_emplace({kind, ino}, Group{.empty = empty});
+      }
     }
     facts_.try_emplace(key, std::move(fact));
+    remember(key);
   }
+  for (auto& key : follows) remember(key);
   return {};
+}
+
+// For the guesses of later transactions.
+void RedisTxn::remember(const Key& key) {
+  if (!Recent::keeps(key)) return;
+  auto& cell = facts_.at(key).cells[0];
+  Recent::Fact fact;
+  if (cell.present) fact.bytes = cell.bytes;
+  auto nothing = [&](Kind kind) {
+    auto group = key.kind == Kind::node ? groups_.find({kind, key.id}) : groups_.end();
+    return group != groups_.end() && group->second.empty;
+  };
+  fact.noXattrs = nothing(Kind::xattr);
+  fact.noEntries = nothing(Kind::dentry);
+  fact.noParents = nothing(Kind::parentCount);
+  recent_.put(key, std::move(fact));
+}
+
+void RedisTxn::assume(const Key& key, const Recent::Fact& known) {
+  auto [place, isNew] = facts_.try_emplace(key);
+  if (!isNew) return;
+  place->second.cells.push_back({known.bytes.has_value(), known.bytes.value_or(std::string()), {}});
+  place->second.doubtful = known.doubtful;
+  guessed_ = true;
+  if (key.kind != Kind::node) return;
+  for (auto& [kind, empty] : {std::pair(Kind::xattr, known.noXattrs), std::pair(Kind::dentry, known.noEntries),
+                              std::pair(Kind::parentCount, known.noParents)})
+    if (empty) groups_.try_emplace({kind, key.id}, Group{.empty = true});
+}
+
+bool RedisTxn::guess(const Key& key, Follow follow, uint32_t fields) {
+  if (!mayGuess_ || !Recent::keeps(key)) return false;
+  auto known = recent_.find(key);
+  if (!known || (known->doubtful & fields) != 0) return false;
+  if (key.kind == Kind::dentry && follow == Follow::node && known->bytes) {
+    auto dentry = decodeDentry(*known->bytes);
+    if (!dentry) return false;
+    auto node = recent_.find(key::node(dentry->ino));
+    if (!node || !node->bytes) return false;
+    assume(key::node(dentry->ino), *node);
+  }
+  assume(key, *known);
+  return true;
+}
+
+void RedisTxn::settle(const Status& outcome, bool wrote) {
+  for (auto& [key, fact] : facts_) {
+    if (!fact.used) continue;
+    if (outcome)
+      recent_.confirm(key);
+    else
+      recent_.forget(key);
+  }
+  if (!wrote) return;
+  for (auto& [key, change] : writes().changes()) {
+    switch (key.kind) {
+      case Kind::xattr:
+      case Kind::parentCount: recent_.fills(key.kind, key.id); break;
+      case Kind::dentry: recent_.fills(key.kind, key.id); [[fallthrough]];
+      case Kind::node:
+        if (!outcome)
+          recent_.forget(key);
+        else if (change.base == Change::Base::erase)
+          recent_.put(key, {});
+        else if (change.isVerbs())
+          recent_.doubt(key, kFieldTimes | kFieldNlink);
+        else if (auto* attr = std::get_if<Attr>(&change.value); attr && change.base == Change::Base::insert)
+          recent_.put(key, {encodeAttr(*attr), true, true, true});
+        else if (attr)
+          recent_.replace(key, encodeAttr(*attr));
+        else if (auto* dentry = std::get_if<Dentry>(&change.value))
+          recent_.put(key, {encodeDentry(*dentry)});
+        break;
+      default: break;
+    }
+  }
 }
 
 void RedisTxn::prefetch(std::span<const Key> keys) {
   // A hint: if it fails, the read that needs the record fails.
-  static_cast<void>(fetch(keys, Follow::nodeAndMore));
+  static_cast<void>(fetch(keys, Follow::node, 0));
 }
 
 Result<std::optional<Value>> RedisTxn::use(const Key& key, uint32_t fields) {
@@ -102,13 +197,13 @@ Result<std::optional<Value>> RedisTxn::use(const Key& key, uint32_t fields) {
 }
 
 Result<std::optional<Value>> RedisTxn::readRecord(const Key& key, uint32_t fields) {
-  TRY(fetch({&key, 1}, Follow::no));
+  TRY(fetch({&key, 1}, Follow::no, fields));
   return use(key, fields);
 }
 
 Result<std::optional<LookupResult>> RedisTxn::readEntry(Ino parent, std::string_view name, uint32_t fields) {
   auto key = key::dentry(parent, name);
-  TRY(fetch({&key, 1}, Follow::node));
+  TRY(fetch({&key, 1}, Follow::node, fields));
   TRY_ASSIGN(auto entry, use(key, kFieldsAll));
   auto* dentry = entry ? std::get_if<Dentry>(&*entry) : nullptr;
   if (!dentry) return std::optional<LookupResult>();
@@ -172,8 +267,9 @@ Status RedisTxn::expectReads(CommitPlan& plan) {
 }
 
 Status RedisTxn::finish(bool withWrites) {
+  if (wrong_) return Code::conflict;
   bool writes = withWrites && !this->writes().empty();
-  if (!writes && trips_ <= 1) return {};
+  if (!writes && trips_ <= 1 && !guessed_) return {};
   CommitPlan plan = std::move(ranges_);
   TRY(expectReads(plan));
   if (writes) {
@@ -188,7 +284,10 @@ Status RedisTxn::finish(bool withWrites) {
     TRY(plan.trimLog(trimmed));
     TRY(plan.writeLog(this->writes().logs()));
   }
-  return plan.empty() ? Status() : plan.commit(client_);
+  if (plan.empty()) return {};
+  auto outcome = plan.commit(client_);
+  settle(outcome, writes);
+  return outcome;
 }
 
 }  // namespace aquifer::meta::redis

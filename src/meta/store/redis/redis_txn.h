@@ -1,5 +1,6 @@
-// A transaction body's view of a Redis server. Reads are remembered byte for byte; the commit sends what the body relied on together with
-// what it wrote, in one script call (validated commit: docs/decisions/0002-guards.md). Nothing is held on the server in between.
+// A transaction body's view of a Redis server. Reads are remembered byte for byte; the commit sends what the body relied on
+// together with what it wrote, in one script call (validated commit: docs/decisions/0002-guards.md). Nothing is held on the
+// server in between.
 #pragma once
 
 #include <map>
@@ -7,16 +8,25 @@
 
 #include "meta/store/buffered_txn.h"
 #include "meta/store/redis/commit_plan.h"
+#include "meta/store/redis/recent.h"
 #include "meta/store/redis/windows.h"
 
 namespace aquifer::meta::redis {
 
 class RedisTxn : public BufferedTxn {
  public:
-  // `validated`: what is read will be checked by finish(); else it is not even remembered for that (read-only transactions).
-  RedisTxn(Client& client, Windows& windows, bool validated)
-      : BufferedTxn(kRedisRules), client_(client), windows_(windows), validated_(validated) {}
+  // How far reads are trusted. readOnly: they are answers and nothing more. validated: they are checked by finish(). guessing: as
+  // validated, and what this client knows from before stands in for reads.
+  enum class Mode : uint8_t { readOnly, validated, guessing };
+  RedisTxn(Client& client, Windows& windows, Recent& recent, Mode mode)
+      : BufferedTxn(kRedisRules),
+        client_(client),
+        windows_(windows),
+        recent_(recent),
+        validated_(mode != Mode::readOnly),
+        mayGuess_(mode == Mode::guessing) {}
 
+  bool guessed() const { return guessed_; }
   void prefetch(std::span<const Key> keys) override;
 
   // Checks what the body relied on and writes: ok, conflict, maybeCommitted, unavailable … Without `withWrites` only the check; a
@@ -35,12 +45,13 @@ class RedisTxn : public BufferedTxn {
     std::vector<CellValue> cells;
     bool used = false;
     uint32_t fields = 0;
+    uint32_t doubtful = 0;  // of a guess: these fields are known to be out of date
   };
-  enum class Follow : uint8_t { no, node, nodeAndMore };  // from an entry
+  enum class Follow : uint8_t { no, node };  // from an entry
   class Batch;
 
   // Reads what is not known yet, in one trip and at one instant.
-  Status fetch(std::span<const Key> keys, Follow follow);
+  Status fetch(std::span<const Key> keys, Follow follow, uint32_t fields);
   Result<std::optional<Value>> use(const Key& key, uint32_t fields);
   Status readRecords(std::span<const Key> keys, std::vector<std::optional<Value>>& out);
   Status expectReads(CommitPlan& plan);
@@ -63,17 +74,25 @@ class RedisTxn : public BufferedTxn {
   Status readNodes(std::vector<DirEntry>& entries);
   Status readParents(const std::vector<DirEntry>& entries);
 
+  // ---- guesses ----
+  bool guess(const Key& key, Follow follow, uint32_t fields);
+  void assume(const Key& key, const Recent::Fact& known);
+  void remember(const Key& key);
+  void settle(const Status& outcome, bool wrote);  // of a commit: what is known now
+
   Client& client_;
   Windows& windows_;
-  const bool validated_;
+  Recent& recent_;
+  const bool validated_, mayGuess_;
+  bool guessed_ = false, wrong_ = false;
   int trips_ = 0;
   std::map<Key, Fact> facts_;
   struct Group {
     bool empty = true, relied = false;
     std::optional<std::vector<std::string>> items;  // when they were read ahead: only where nothing is validated
   };
-  std::map<std::pair<Kind, uint64_t>, Group> groups_;    // what is known of all records of (kind, id) together
-  CommitPlan ranges_;                                    // what was relied on beyond single records
+  std::map<std::pair<Kind, uint64_t>, Group> groups_;  // what is known of all records of (kind, id) together
+  CommitPlan ranges_;                                  // what was relied on beyond single records
 };
 
 // The key that holds all records of (kind, id), for kinds that have one; empty for others.

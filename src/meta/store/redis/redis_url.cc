@@ -69,7 +69,8 @@ Status setCredentials(Address& address, std::string_view text) {
 Status setHost(Address& address, std::string_view text) {
   if (text.find(',') != std::string_view::npos) {
     bool sentinel = text.find(',') < text.find(':');
-    return bad(sentinel ? "Sentinel (a master name and its sentinels) is not supported yet" : "Cluster (a list of hosts) is not supported yet");
+    return bad(sentinel ? "Sentinel (a master name and its sentinels) is not supported yet"
+                        : "Cluster (a list of hosts) is not supported yet");
   }
   std::string_view port;
   if (text.starts_with('[')) {
@@ -118,11 +119,12 @@ Status setOption(Address& address, std::string name, std::string_view value) {
     return {};
   }
   // Options of the other client that tune what is built differently here: its own retries, caches and choice of replicas.
-  for (std::string_view known : {"min-retry-backoff", "max-retry-backoff", "route-read", "client-cache", "client-cache-size",
-                                 "client-cache-expire", "client-cache-preload", "max-retries", "min-idle-conns", "max-idle-conns",
-                                 "max-active-conns", "pool-timeout", "pool-fifo", "protocol", "client-name", "idle-timeout",
-                                 "conn-max-idle-time", "max-conn-age", "conn-max-lifetime", "insecure-skip-verify", "tls-cert-file",
-                                 "tls-key-file", "tls-ca-cert-file", "tls-server-name"})
+  for (std::string_view known :
+       {"min-retry-backoff",   "max-retry-backoff",    "route-read",       "client-cache",      "client-cache-size",
+        "client-cache-expire", "client-cache-preload", "max-retries",      "min-idle-conns",    "max-idle-conns",
+        "max-active-conns",    "pool-timeout",         "pool-fifo",        "protocol",          "client-name",
+        "idle-timeout",        "conn-max-idle-time",   "max-conn-age",     "conn-max-lifetime", "insecure-skip-verify",
+        "tls-cert-file",       "tls-key-file",         "tls-ca-cert-file", "tls-server-name"})
     if (name == known) return {};
   return bad(fmt::format("unexpected option: {}", name));
 }

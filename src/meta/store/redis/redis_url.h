@@ -1,4 +1,5 @@
-// Where a Redis metadata engine is, from the URL forms that JuiceFS takes. The password is a secret: it goes to AUTH and nowhere else.
+// Where a Redis metadata engine is, from the URL forms that JuiceFS takes. The password is a secret: it goes to AUTH and nowhere
+// else.
 #pragma once
 
 #include <string>

@@ -39,13 +39,15 @@ Status errorOf(std::string_view text) {
   if (has("OOM command not allowed")) return Status(Code::noSpace, message);
   for (std::string_view word : {"NOAUTH", "WRONGPASS", "NOPERM", "invalid password", "invalid username-password"})
     if (has(word)) return Status(Code::config, message);
-  for (std::string_view word : {"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY Redis", "BUSY running",
-                                "max number of clients reached", "ERR DISABLE", "ERR NOWRITE", "ERR NOREAD"})
+  for (std::string_view word : {"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY Redis",
+                                "BUSY running", "max number of clients reached", "ERR DISABLE", "ERR NOWRITE", "ERR NOREAD"})
     if (has(word)) return Status(Code::unavailable, message);
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) return Status(Code::config, "redis: Cluster is not supported yet");
   return Status(has("WRONGTYPE") ? Code::corrupt : Code::io, message);
 }
 
-Status unexpectedReply(std::string_view what) { return Status(Code::corrupt, fmt::format("redis: unexpected reply to {}", what)); }
+Status unexpectedReply(std::string_view what) {
+  return Status(Code::corrupt, fmt::format("redis: unexpected reply to {}", what));
+}
 
 }  // namespace aquifer::meta::redis

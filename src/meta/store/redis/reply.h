@@ -1,8 +1,8 @@
 // What a server answered: a checked view of one reply, and the code that an error reply stands for.
 #pragma once
 
-#include <hiredis/read.h>
 #include <hiredis/hiredis.h>
+#include <hiredis/read.h>
 
 #include <cstdint>
 #include <memory>

@@ -30,18 +30,15 @@ end
 local out, n, i, last = {}, 0, 1, #A
 while i <= last do
   local op = A[i]
-  if op == 'e' or op == 'E' then
+  if op == 'E' then
     local e = call('HGET', A[i + 1], A[i + 2])
     local ino = e and inode(e)
     out[n + 1] = e
     out[n + 2] = ino and call('GET', 'i' .. ino) or false
-    n = n + 2
-    if op == 'E' then
-      out[n + 1] = ino and call('EXISTS', 'x' .. ino) or 1
-      out[n + 2] = ino and call('EXISTS', 'd' .. ino) or 1
-      out[n + 3] = ino and call('EXISTS', 'p' .. ino) or 1
-      n = n + 3
-    end
+    out[n + 3] = ino and call('EXISTS', 'x' .. ino) or 1
+    out[n + 4] = ino and call('EXISTS', 'd' .. ino) or 1
+    out[n + 5] = ino and call('EXISTS', 'p' .. ino) or 1
+    n = n + 5
     i = i + 3
   elseif op == 'G' then
     local first = (tonumber(call('GET', 'txnLastLog') or 0) or 0) - call('LLEN', 'txnLog') + 1

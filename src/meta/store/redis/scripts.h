@@ -1,5 +1,5 @@
-// The two programs that run in the server: one reads, one checks what a transaction relied on and then writes. They know keys and bytes
-// and no rule of the file system. Both take flat lists of words, so nothing is built or parsed twice.
+// The two programs that run in the server: one reads, one checks what a transaction relied on and then writes. They know keys and
+// bytes and no rule of the file system. Both take flat lists of words, so nothing is built or parsed twice.
 #pragma once
 
 #include <string>
@@ -12,14 +12,13 @@ struct Script {
 
 // ARGV: operations one behind the other; the answer is one flat array.
 //   <n> word…           a command of n words                        -> its reply
-//   e key name          an entry of the hash `key` and its node     -> entry or nil, node or nil
-//   E key name          the same, and what hangs on the node        -> entry, node, 1/0 for each of x<ino>, d<ino>, p<ino> (exists)
-//   G after limit       the change log behind version `after`       -> version of the first one returned, list
+//   E key name          the same, and what hangs on the node        -> entry, node, 1/0 for each of x<ino>, d<ino>, p<ino>
+//   (exists) G after limit       the change log behind version `after`       -> version of the first one returned, list
 // Inode numbers are read from the entry's eight bytes exactly, also where a Lua number could not hold them.
 const Script& readScript();
 
-// ARGV: number of checks, checks, number of writes, writes. The answer: an array that begins with 0 when all was written, or with the
-// number (from 1) of the check that failed; then nothing was. After the 0: for each r, the integer that the command returned.
+// ARGV: number of checks, checks, number of writes, writes. The answer: an array that begins with 0 when all was written, or with
+// the number (from 1) of the check that failed; then nothing was. After the 0: for each r, the integer that the command returned.
 // Checks:
 //   v key value         the string is this                 n key               the key does not exist
 //   m key k (from to bytes)×k   these pieces of the string (Lua positions) h key field value   the field is this

@@ -98,7 +98,8 @@ class TestServer {
     int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     auto where = loopback(0);
     socklen_t size = sizeof where;
-    bool ok = ::bind(fd, reinterpret_cast<sockaddr*>(&where), size) == 0 && ::getsockname(fd, reinterpret_cast<sockaddr*>(&where), &size) == 0;
+    bool ok = ::bind(fd, reinterpret_cast<sockaddr*>(&where), size) == 0 &&
+              ::getsockname(fd, reinterpret_cast<sockaddr*>(&where), &size) == 0;
     ::close(fd);
     return ok ? ntohs(where.sin_port) : 0;
   }
@@ -106,15 +107,30 @@ class TestServer {
     int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     auto where = loopback(port_);
     char reply[16] = {};
-    bool ok = ::connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 && ::send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6 &&
-              ::recv(fd, reply, sizeof reply, 0) > 0 && (reply[0] == '+' || std::string_view(reply).starts_with("-NOAUTH"));
+    bool ok = ::connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 &&
+              ::send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6 && ::recv(fd, reply, sizeof reply, 0) > 0 &&
+              (reply[0] == '+' || std::string_view(reply).starts_with("-NOAUTH"));
     ::close(fd);
     return ok;
   }
   [[noreturn]] void exec() {
-    std::vector<std::string> words{"redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--unixsocket", socketPath(),
-                                   "--dir", dir_, "--save", "", "--appendonly", "no", "--databases", std::to_string(kDatabases),
-                                   "--logfile", dir_ + "/log"};
+    std::vector<std::string> words{"redis-server",
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--bind",
+                                   "127.0.0.1",
+                                   "--unixsocket",
+                                   socketPath(),
+                                   "--dir",
+                                   dir_,
+                                   "--save",
+                                   "",
+                                   "--appendonly",
+                                   "no",
+                                   "--databases",
+                                   std::to_string(kDatabases),
+                                   "--logfile",
+                                   dir_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());

@@ -9,10 +9,10 @@ namespace aquifer::meta::redis {
 
 namespace {
 
-constexpr size_t kWorthKeeping = 10'000;           // below this a scan costs a trip or two
+constexpr size_t kWorthKeeping = 10'000;  // below this a scan costs a trip or two
 constexpr size_t kMaxNamed = 300'000, kMaxNumbers = 2'000'000;
-constexpr size_t kKept = 4;                        // windows of each type
-constexpr int64_t kLifeNanos = 60'000'000'000;     // since its last use
+constexpr size_t kKept = 4;                     // windows of each type
+constexpr int64_t kLifeNanos = 60'000'000'000;  // since its last use
 constexpr const char* kScanCount = "10000";
 
 bool before(const NamedItem& a, const NamedItem& b) { return a.name < b.name; }
@@ -39,7 +39,8 @@ class Smallest {
  private:
   void sort() {
     std::sort(items_.begin(), items_.end(), [](auto& a, auto& b) { return before(a, b); });
-    items_.erase(std::unique(items_.begin(), items_.end(), [](auto& a, auto& b) { return !before(a, b) && !before(b, a); }), items_.end());
+    items_.erase(std::unique(items_.begin(), items_.end(), [](auto& a, auto& b) { return !before(a, b) && !before(b, a); }),
+                 items_.end());
   }
   void cut() {
     sort();
@@ -57,7 +58,8 @@ class Smallest {
 template <class Item>
 Window<Item> page(const std::vector<Item>& items, bool complete, const Item& after, bool fromStart, size_t limit) {
   Window<Item> out;
-  auto first = fromStart ? items.begin() : std::upper_bound(items.begin(), items.end(), after, [](auto& a, auto& b) { return before(a, b); });
+  auto first = fromStart ? items.begin()
+                         : std::upper_bound(items.begin(), items.end(), after, [](auto& a, auto& b) { return before(a, b); });
   auto n = std::min<size_t>(limit, static_cast<size_t>(items.end() - first));
   out.items.assign(first, first + static_cast<std::ptrdiff_t>(n));
   out.complete = complete && first + static_cast<std::ptrdiff_t>(n) == items.end();
@@ -119,7 +121,8 @@ Result<Window<NamedItem>> Windows::fields(const std::string& key, std::string_vi
     if (items.size() % 2 != 0) return unexpectedReply("HSCAN");
     seen += items.size() / 2;
     for (size_t i = 0; i + 1 < items.size(); i += 2)
-      if (after.empty() || items[i].text() > after) smallest.add({std::string(items[i].text()), std::string(items[i + 1].text())});
+      if (after.empty() || items[i].text() > after)
+        smallest.add({std::string(items[i].text()), std::string(items[i + 1].text())});
     return {};
   }));
   auto window = std::make_shared<Kept<NamedItem>>();

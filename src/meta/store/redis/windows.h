@@ -1,5 +1,6 @@
-// Ordered listings of a server that has no order. A scan visits everything and keeps the smallest items behind a point, so memory is
-// bounded however much there is; what it kept (a window) serves the following pages. Small sets are scanned again for each page. Thread-safe.
+// Ordered listings of a server that has no order. A scan visits everything and keeps the smallest items behind a point, so memory
+// is bounded however much there is; what it kept (a window) serves the following pages. Small sets are scanned again for each
+// page. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -35,9 +36,9 @@ struct Window {
 struct NumberSource {
   enum class Type : uint8_t { keys, fields, scores, members };
   Type type = Type::keys;
-  std::string key;      // of the hash, sorted set or set; for keys: the pattern
-  std::string prefix;   // in front of the first number
-  char separator = 0;   // between the two numbers; 0: there is one
+  std::string key;     // of the hash, sorted set or set; for keys: the pattern
+  std::string prefix;  // in front of the first number
+  char separator = 0;  // between the two numbers; 0: there is one
 };
 
 class Windows {
