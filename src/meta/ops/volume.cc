@@ -40,19 +40,20 @@ Attr newDirectory(uint16_t mode, Time now) {
 
 // Deletes all records of a kind in bounded transactions.
 Status eraseAll(MetaStore& store, Kind kind) {
+  std::optional<Key> after;
   for (;;) {
-    size_t found = 0;
+    std::vector<Key> keys;
     TRY(withTxn(store, {.operation = "eraseAll"}, [&](MetaTxn& tx) -> Status {
-      std::vector<Key> keys;
-      TRY(tx.list({.kind = kind, .limit = kBatch}, [&](const Key& key, const Value&) {
+      keys.clear();
+      TRY(tx.list({.kind = kind, .after = after, .limit = kBatch}, [&](const Key& key, const Value&) {
         keys.push_back(key);
         return true;
       }));
-      found = keys.size();
-      for (auto& key : keys) tx.erase(std::move(key));
+      for (auto& key : keys) tx.erase(key);
       return {};
     }));
-    if (found < kBatch) return {};
+    if (keys.size() < kBatch) return {};
+    after = keys.back();
   }
 }
 

@@ -121,15 +121,16 @@ Status RedisStore::drop() {
 
 Result<std::vector<std::pair<SliceId, uint32_t>>> RedisStore::unusedSlices(size_t limit) {
   std::vector<std::pair<SliceId, uint32_t>> out;
-  TRY(windows_.scan({"HSCAN", "sliceRef"}, {}, [&](View items) -> Status {
+  auto scanned = windows_.scan({"HSCAN", "sliceRef"}, {}, [&](View items) -> Status {
     for (size_t i = 0; i + 1 < items.size() && out.size() < limit; i += 2) {
       auto place = parsePair(items[i].text(), "k", '_');
       auto more = parseInt(items[i + 1].text());  // holders - 1
       if (place && more && *more < 0 && place->second <= UINT32_MAX)
         out.emplace_back(place->first, static_cast<uint32_t>(place->second));
     }
-    return {};
-  }));
+    return out.size() < limit ? Status() : Status(Code::interrupted);
+  });
+  if (!scanned && !scanned.is(Code::interrupted)) return scanned;
   return out;
 }
 

@@ -48,7 +48,8 @@ class Windows {
   // Fields of a hash in byte order of their names, behind `after` (empty: from the start), at most `limit`.
   Result<Window<NamedItem>> fields(const std::string& key, std::string_view after, size_t limit);
   Result<Window<NumberItem>> numbers(const NumberSource& source, std::optional<NumberItem> after, size_t limit);
-  // A scan from the start of any kind: words in front of the cursor, and behind it. visit(element array).
+  // A scan from the start of any kind: words in front of the cursor, and behind it. visit(element array), which ends the scan by
+  // an error.
   Status scan(const Command& before, const Command& behind, const std::function<Status(View)>& visit);
 
  private:
