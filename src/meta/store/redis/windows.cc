@@ -9,8 +9,6 @@ namespace aquifer::meta::redis {
 
 namespace {
 
-constexpr size_t kWorthKeeping = 10'000;  // below this a scan costs a trip or two
-constexpr size_t kMaxNamed = 300'000, kMaxNumbers = 2'000'000;
 constexpr size_t kKept = 4;                     // windows of each type
 constexpr int64_t kLifeNanos = 60'000'000'000;  // since its last use
 constexpr const char* kScanCount = "10000";
@@ -115,7 +113,7 @@ Result<Window<NamedItem>> Windows::fields(const std::string& key, std::string_vi
       out.fresh = false;
       return out;
     }
-  Smallest<NamedItem> smallest(kMaxNamed);
+  Smallest<NamedItem> smallest(limits_.named);
   size_t seen = 0;
   TRY(scan({"HSCAN", key}, {}, [&](View items) -> Status {
     if (items.size() % 2 != 0) return unexpectedReply("HSCAN");
@@ -132,7 +130,7 @@ Result<Window<NamedItem>> Windows::fields(const std::string& key, std::string_vi
   window->complete = smallest.complete();
   auto out = page(window->items, window->complete, from, true, limit);
   out.seen = window->complete && after.empty() ? window->items.size() : seen;
-  if (!out.complete && window->items.size() > kWorthKeeping) keep(named_, std::move(window));
+  if (!out.complete && window->items.size() > limits_.worthKeeping) keep(named_, std::move(window));
   return out;
 }
 
@@ -145,7 +143,7 @@ Result<Window<NumberItem>> Windows::numbers(const NumberSource& source, std::opt
       out.fresh = false;
       return out;
     }
-  Smallest<NumberItem> smallest(kMaxNumbers);
+  Smallest<NumberItem> smallest(limits_.numbers);
   size_t step = source.type == Type::fields || source.type == Type::scores ? 2 : 1;
   auto take = [&](View items) -> Status {
     for (size_t i = 0; i < items.size(); i += step) {
@@ -173,7 +171,7 @@ Result<Window<NumberItem>> Windows::numbers(const NumberSource& source, std::opt
   window->items = smallest.take();
   window->complete = smallest.complete();
   auto out = page(window->items, window->complete, window->after, true, limit);
-  if (!out.complete && window->items.size() > kWorthKeeping) keep(numbers_, std::move(window));
+  if (!out.complete && window->items.size() > limits_.worthKeeping) keep(numbers_, std::move(window));
   return out;
 }
 

@@ -43,7 +43,12 @@ struct NumberSource {
 
 class Windows {
  public:
-  explicit Windows(Client& client) : client_(client) {}
+  struct Limits {
+    size_t worthKeeping = 10'000;  // items; below this a scan costs a trip or two
+    size_t named = 300'000, numbers = 2'000'000;
+  };
+  explicit Windows(Client& client) : Windows(client, Limits{}) {}
+  Windows(Client& client, const Limits& limits) : client_(client), limits_(limits) {}
 
   // Fields of a hash in byte order of their names, behind `after` (empty: from the start), at most `limit`.
   Result<Window<NamedItem>> fields(const std::string& key, std::string_view after, size_t limit);
@@ -70,6 +75,7 @@ class Windows {
   void keep(Cache<Item>& cache, std::shared_ptr<Kept<Item>> window);
 
   Client& client_;
+  const Limits limits_;
   std::mutex mu_;
   Cache<NamedItem> named_;
   Cache<NumberItem> numbers_;
