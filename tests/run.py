@@ -30,6 +30,7 @@ def suites(soak):
         ("planted damage", PY + ["tests/compat/damage.py", *s], 300, False),
         ("live sharing", PY + ["tests/compat/live.py", *s], 900, False),
         ("Redis beside JuiceFS", PY + ["tests/compat/redis.py", *s], 600, False),
+        ("suites on Redis", PY + ["tests/mount/on_redis.py", *s], 900, False),
         ("old volumes", PY + ["tests/compat/old_volumes.py", *s], 300, False),
         ("command line beside JuiceFS", PY + ["tests/compat/cli_diff.py"], 300, False),
         ("dump and load", PY + ["tests/compat/dump.py", *s], 300, False),

@@ -4,6 +4,7 @@ Edges and nodes name each other, types agree, parents and link counts are right,
 the sums that they claim to be, and every slice is referenced as often as the records say. Docs: docs/formats/metadata*.md.
 """
 import collections
+import re
 import sqlite3
 import struct
 import sys
@@ -14,6 +15,19 @@ ROOT = 1
 
 def space(n):
     return max(4096, (n + 4095) // 4096 * 4096)
+
+
+def audit_volume(v, shared=False):
+    """The audit of a test's volume, on whichever engine it lies."""
+    m = re.fullmatch(r"redis://127\.0\.0\.1:(\d+)/(\d+)", v.meta)
+    if not m:
+        return audit(v.dir + "/meta.db", shared)
+    from redis_audit import audit as audit_redis
+    from redis_server import Raw
+    raw = Raw(int(m[1]), int(m[2]))
+    bad = audit_redis(raw, sums=not shared)
+    raw.close()
+    return bad
 
 
 def audit(path, shared=False):

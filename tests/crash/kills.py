@@ -24,7 +24,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "compat"))
-from audit import audit
+from audit import audit_volume
 from judge import judge
 from volume import Report, Volume, aquifer, juicefs, run
 
@@ -298,7 +298,7 @@ def worker_kills(kills, seed):
         held.close()
         a.umount()
         b.umount()
-        bad = [line for line in audit(v.dir + "/meta.db", shared=True)]
+        bad = [line for line in audit_volume(v, shared=True)]
         assert not bad, f"audit: {bad[:4]}"
         collect(v)
         if juicefs():
@@ -353,7 +353,7 @@ while True:
             with open(f"{m.mnt}/{name}", "rb") as f:
                 assert f.read() in data, f"{name} differs from what fsync acknowledged"
         m.umount()
-        bad = audit(v.dir + "/meta.db", shared=True)
+        bad = audit_volume(v, shared=True)
         bad = [b for b in bad if "slice" not in b]      # a slice stored and not yet committed is garbage for gc, not damage
         assert not bad, f"audit: {bad[:4]}"
         collect(v)

@@ -70,11 +70,15 @@ class Mount:
 
 class Volume:
     """One volume on SQLite (or where `meta` says) and a local directory."""
+    number = 0
 
     def __init__(self, binary, *format_opts, name="vol", env=None, tmp=None, meta=None):
         self.dir = tempfile.mkdtemp(prefix="aquifer-test-", dir=tmp or os.environ.get("AQUIFER_TEST_TMP", "/var/tmp"))
         os.chmod(self.dir, 0o755)
-        self.meta, self.bucket, self.name = meta or f"sqlite3://{self.dir}/meta.db", self.dir + "/obj/", name
+        # AQUIFER_TEST_META: the same suites on another engine, e.g. redis://127.0.0.1:6379/{n} ({n}: the number of the volume, from 1).
+        Volume.number += 1
+        other = os.environ.get("AQUIFER_TEST_META", "").replace("{n}", str(Volume.number))
+        self.meta, self.bucket, self.name = meta or other or f"sqlite3://{self.dir}/meta.db", self.dir + "/obj/", name
         self.env, self.mounts = env or {}, []
         bucket = self.bucket
         if "--shards" in format_opts:

@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "compat"))
 import fsmodel
-from audit import audit
+from audit import audit_volume
 from volume import Report, Volume, aquifer
 
 NOCACHE = ("--attr-cache", "0", "--entry-cache", "0", "--dir-entry-cache", "0")
@@ -36,7 +36,7 @@ def finish(v, trees):
         bad = fsmodel.compare(f"{m.mnt}/{sub}", w.model)
         assert not bad, f"seed {w.seed}: {bad[:4]}"
     m.umount()
-    bad = audit(v.dir + "/meta.db")
+    bad = audit_volume(v)
     assert not bad, f"seed {[w.seed for _, w in trees]}: audit: {bad[:4]}"
 
 
