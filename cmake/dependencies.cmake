@@ -20,6 +20,8 @@ endfunction()
 
 aquifer_static(crypto openssl/evp.h crypto)
 target_link_libraries(crypto INTERFACE ${CMAKE_DL_LIBS} Threads::Threads)
+aquifer_static(tls openssl/ssl.h ssl)
+target_link_libraries(tls INTERFACE crypto)
 aquifer_static(sqlite sqlite3.h sqlite3)
 target_link_libraries(sqlite INTERFACE ${CMAKE_DL_LIBS} Threads::Threads m)
 aquifer_static(hiredis hiredis/hiredis.h hiredis)
