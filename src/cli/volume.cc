@@ -171,6 +171,8 @@ Result<object::StoreConfig> storeConfig(const meta::Format& format, const Args* 
   c.accessKey = format.accessKey;
   c.secretKey = format.secretKey;
   c.sessionToken = format.sessionToken;
+  for (const auto& [id, tier] : format.tiers)
+    if (id >= 0 && static_cast<size_t>(id) < c.tiers.size()) c.tiers[static_cast<size_t>(id)] = {tier.storageClass, tier.tag};
   c.shards = format.shards;
   c.volumeName = format.name;
   if (format.encrypted()) {

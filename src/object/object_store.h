@@ -5,6 +5,7 @@
 // unavailable (worth a retry), io, corrupt.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,10 +61,16 @@ class ObjectStore {
   virtual void setLimits(int64_t uploadBps, int64_t downloadBps) { (void)uploadBps, (void)downloadBps; }
 };
 
+// What a tier of a volume means to a storage that has classes.
+struct Tier {
+  std::string storageClass, tag;  // tag: "key=value"; both may be empty
+};
+
 struct StoreConfig {
   std::string storage = "file";   // driver name
   std::string bucket;             // endpoint string
   std::string accessKey, secretKey, sessionToken;
+  std::array<Tier, 4> tiers;      // by id; an empty one stands for the first
   int shards = 0;
   std::string volumeName;         // prefix "<name>/" in front of every key; empty: none
   std::string encryptKeyPem, encryptPassphrase, encryptAlgo;  // empty key: no encryption layer

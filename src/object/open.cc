@@ -17,6 +17,21 @@ struct Driver {
 constexpr std::array kDrivers = {
     Driver{"file", openFileDriver},
     Driver{"mem", openMemDriver},
+    Driver{"s3", openS3Driver},
+    Driver{"minio", openS3Driver},
+    Driver{"oss", openS3Driver},
+    Driver{"cos", openS3Driver},
+    Driver{"obs", openS3Driver},
+    Driver{"tos", openS3Driver},
+    Driver{"bos", openS3Driver},
+    Driver{"ks3", openS3Driver},
+    Driver{"qiniu", openS3Driver},
+    Driver{"qingstor", openS3Driver},
+    Driver{"scw", openS3Driver},
+    Driver{"space", openS3Driver},
+    Driver{"wasabi", openS3Driver},
+    Driver{"oos", openS3Driver},
+    Driver{"eos", openS3Driver},
 };
 
 // The driver, or all the shards' drivers as one.

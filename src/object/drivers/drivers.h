@@ -12,5 +12,6 @@ namespace aquifer::object {
 
 Result<std::unique_ptr<ObjectStore>> openFileDriver(const StoreConfig& config);
 Result<std::unique_ptr<ObjectStore>> openMemDriver(const StoreConfig& config);
+Result<std::unique_ptr<ObjectStore>> openS3Driver(const StoreConfig& config);  // and everything that speaks its protocol
 
 }  // namespace aquifer::object
