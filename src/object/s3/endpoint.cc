@@ -37,6 +37,10 @@ Status bad(std::string_view why, std::string_view bucket) {
   return {Code::config, "the bucket `" + std::string(bucket) + "` " + std::string(why)};
 }
 
+bool isNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+
 bool isTrue(std::string_view text) { return text == "true" || text == "1" || text == "t" || text == "T" || text == "TRUE" || text == "True"; }
 
 // scheme://host[:port][/path][?query], taken apart.
@@ -53,9 +57,9 @@ struct Url {
 };
 
 // `defaultHttps` answers for a string without a scheme.
-Result<Url> parseUrl(std::string_view text, const std::function<bool(std::string_view)>& defaultHttps) {
+Status parseUrl(std::string_view text, const std::function<bool(std::string_view)>& defaultHttps, Url* out) {
   const std::string_view whole = text;
-  Url url;
+  Url& url = *out;
   const size_t question = text.find('?');
   std::string_view query = question == std::string_view::npos ? std::string_view() : text.substr(question + 1);
   text = text.substr(0, question);
@@ -74,9 +78,9 @@ Result<Url> parseUrl(std::string_view text, const std::function<bool(std::string
   url.path = std::string(text.substr(slash));
   if (url.host.empty()) return bad("names no server", whole);
   // Keys belong into their own options; and what is odd here would end up in a request.
-  if (url.host.find('@') != std::string::npos) return Status(Code::config, "the bucket must not hold keys; --access-key and --secret-key take them");
-  const std::string allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
-  if (url.host.find_first_not_of(allowed) != std::string::npos) return bad("has a character that no host name has", whole);
+  if (url.host.find('@') != std::string::npos) return {Code::config, "the bucket must not hold keys; --access-key and --secret-key take them"};
+  if (!std::all_of(url.host.begin(), url.host.end(), [](char c) { return isNameCharacter(c) || c == ':' || c == '[' || c == ']'; }))
+    return bad("has a character that no host name has", whole);
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());
     const std::string_view pair = query.substr(0, end);
@@ -86,7 +90,7 @@ Result<Url> parseUrl(std::string_view text, const std::function<bool(std::string
     if (!value) return bad("has a query that is not percent-encoded", whole);
     url.query.emplace_back(std::string(pair.substr(0, equals)), *value);
   }
-  return url;
+  return {};
 }
 
 // host[:port] or [address]:port.
@@ -153,7 +157,8 @@ void awsStyle(Endpoint* out) {
 
 Result<Endpoint> parseS3(std::string_view text, const Environment& environment) {
   // Trap: a string that does not end exactly so becomes plain http, amazonaws.com.cn and paths behind the host included.
-  TRY_ASSIGN(const Url url, parseUrl(text, [](std::string_view s) { return s.find('.') == std::string_view::npos || s.ends_with(kAws); }));
+  Url url;
+  TRY(parseUrl(text, [](std::string_view s) { return s.find('.') == std::string_view::npos || s.ends_with(kAws); }, &url));
   Endpoint out;
   const bool aws = url.host.find(kAws) != std::string::npos;
   std::string host = url.host;
@@ -193,7 +198,8 @@ Result<Endpoint> parseS3(std::string_view text, const Environment& environment) 
 }
 
 Result<Endpoint> parseMinio(std::string_view text, const Environment& environment) {
-  TRY_ASSIGN(const Url url, parseUrl(text, [](std::string_view) { return false; }));
+  Url url;
+  TRY(parseUrl(text, [](std::string_view) { return false; }, &url));
   std::string_view path = url.path;
   if (path.starts_with("/")) path.remove_prefix(1);
   if (path.starts_with("minio/")) path.remove_prefix(6);
@@ -209,7 +215,8 @@ Result<Endpoint> parseMinio(std::string_view text, const Environment& environmen
 
 // bucket.<endpoint>, with the region in one of its labels.
 Result<Endpoint> parseVirtualHost(const Service& service, std::string_view text) {
-  TRY_ASSIGN(const Url url, parseUrl(text, [](std::string_view) { return true; }));
+  Url url;
+  TRY(parseUrl(text, [](std::string_view) { return true; }, &url));
   const size_t dot = url.host.find('.');
   if (dot == std::string::npos || dot == 0 || dot + 1 == url.host.size()) return bad("is not of the form BUCKET.ENDPOINT", text);
   Endpoint out;
@@ -256,7 +263,11 @@ Result<Endpoint> parseEndpoint(std::string_view storage, std::string_view bucket
                 : storage == "minio" ? parseMinio(bucket, environment) : parseVirtualHost(*service, bucket);
   TRY_ASSIGN(Endpoint out, std::move(parsed));
   if (out.bucket.empty()) return bad("has no name", bucket);
-  TRY_ASSIGN(const Url url, parseUrl(bucket, [](std::string_view) { return true; }));
+  // It becomes part of a host's name. (A colon: a tenant's bucket.)
+  if (!std::all_of(out.bucket.begin(), out.bucket.end(), [&](char c) { return isNameCharacter(c) || (c == ':' && out.pathStyle); }))
+    return bad("has a character that no bucket name has", bucket);
+  Url url;
+  TRY(parseUrl(bucket, [](std::string_view) { return true; }, &url));
   out.checksum = !isTrue(url.parameter("disable-checksum"));
   out.tls.verify = !isTrue(url.parameter("tls-insecure-skip-verify"));
   const std::string ca = url.parameter("ca-certs"), cert = url.parameter("ssl-cert"), key = url.parameter("ssl-key");
