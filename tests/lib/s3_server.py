@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -126,6 +127,60 @@ def servers():
     yield ("moto", Moto, "") if program("moto_server") else ("moto", None, "moto_server is not installed (scripts/install-deps --tests)")
     if os.environ.get("AQUIFER_S3_SERVER"):
         yield "the given server", Given, ""
+
+
+class TlsFront:
+    """TLS in front of a server, with a certificate of its own making for the name `localhost` (and no address)."""
+
+    def __init__(self, port):
+        self.to = port
+        self.dir = tempfile.mkdtemp(prefix="aquifer-tls-")
+        self.certificate = self.dir + "/cert.pem"
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+            "-keyout", self.dir + "/key.pem", "-out", self.certificate)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.dir + "/key.pem")
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(64)
+        self.port = self.listener.getsockname()[1]
+        self.url, self.wrong_name = f"https://localhost:{self.port}", f"https://127.0.0.1:{self.port}"
+        self.context = context
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        try:
+            with self.context.wrap_socket(client, server_side=True) as front, socket.create_connection(("127.0.0.1", self.to)) as back:
+                back_reader = threading.Thread(target=self.pump, args=(back, front), daemon=True)
+                back_reader.start()
+                self.pump(front, back)
+                back.shutdown(socket.SHUT_RDWR)
+                back_reader.join()
+        except OSError:
+            pass
+
+    @staticmethod
+    def pump(source, target):
+        try:
+            while data := source.recv(1 << 17):
+                target.sendall(data)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 class SpoilingProxy:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from s3_server import servers
+from s3_server import TlsFront, servers
 from volume import ROOT, Report, aquifer, run
 
 FILTER = "*Behaviour*/s3:*Behaviour*/minio:*Behaviour*/s3_*"
@@ -50,6 +50,27 @@ def environment_keys(server):
     assert p.returncode != 0 and "--access-key" in p.stdout, p.stdout
 
 
+def tls(server):
+    """Trusted: the whole suite. Not trusted, or for another name: refused, unless told not to look."""
+    with TlsFront(server.port) as front:
+        keys = {"AQUIFER_TEST_S3_KEYS": ":".join(server.keys), "AQUIFER_TEST_S3_REFUSES": server.refuses}
+        tests = os.path.join(ROOT, "build", "tests", "object_tests")
+        p = run(tests, f"--gtest_filter={FILTER}", check=False,
+                env={**keys, "AQUIFER_TEST_S3": front.url + "/behaviour", "SSL_CERT_FILE": front.certificate})
+        assert p.returncode == 0 and "SKIPPED" not in p.stdout, p.stdout[-3000:]
+        bench = lambda url, **env: run(aquifer(), "objbench", "--skip-functional-tests", "--storage", "s3", "--big-object-size", "5M", "--block-size", "5M",
+                                       "--small-objects", "1", url, check=False, env={**server.environment(), **env})
+        trusted = {"SSL_CERT_FILE": front.certificate}
+        for url, env, expected in ((front.url, {}, "not trusted"), (front.wrong_name, trusted, "not trusted"),
+                                   (front.wrong_name + "/objbench?tls-insecure-skip-verify=true", {}, None), (front.url + "/objbench", trusted, None)):
+            p = bench(url if "/objbench" in url else url + "/objbench", **env)
+            if expected:
+                assert p.returncode != 0 and expected in p.stdout, f"{url}: {p.stdout[-500:]}"
+            else:
+                assert p.returncode == 0, f"{url}: {p.stdout[-500:]}"
+        return "suite, wrong name, unknown certificate, verification off"
+
+
 r = Report()
 for name, make, why in servers():
     if not make:
@@ -64,6 +85,7 @@ for name, make, why in servers():
         r.check(f"behaviour suite over {name}", behaviour, server)
         r.check(f"objbench over {name}", benchmark, server)
         r.check(f"keys from the environment, {name}", environment_keys, server)
+        r.check(f"TLS in front of {name}", tls, server)
         if name != "moto":      # which checks no signature
             r.check(f"wrong keys at {name}", wrong_keys, server)
 r.end()

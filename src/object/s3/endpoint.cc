@@ -191,6 +191,7 @@ Result<Endpoint> parseS3(std::string_view text, const Environment& environment) 
   if (aws && host.find(".vpce.") == std::string::npos) {
     setRegion(&out, out.region);
   } else {
+    out.shown = "s3://" + out.origin.text() + "/" + out.bucket + "/";
     out.pathStyle = !wantsVirtualHost(environment);
     if (!out.pathStyle) out.origin.host = out.bucket + "." + out.origin.host;
   }
