@@ -57,7 +57,10 @@ std::vector<std::string> driverNames() {
   return names;
 }
 
-Result<std::unique_ptr<ObjectStore>> openDriver(const StoreConfig& config) {
+Result<std::unique_ptr<ObjectStore>> openDriver(const StoreConfig& given) {
+  StoreConfig config = given;
+  for (char& c : config.storage)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   std::string known;
   for (const auto& driver : kDrivers) {
     if (config.storage == driver.name) return driver.open(config);

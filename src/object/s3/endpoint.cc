@@ -227,7 +227,9 @@ Result<Endpoint> parseVirtualHost(const Service& service, std::string_view text)
   if (service.regionLabel > 0) {
     out.region = label(url.host, service.regionLabel);
     const std::string_view prefix = service.labelPrefix;
-    if (!out.region.starts_with(prefix)) return bad("has no region where this storage has it", text);
+    // A domain is behind it, of two labels at least: else this is the domain.
+    if (!out.region.starts_with(prefix) || label(url.host, service.regionLabel + 2).empty())
+      return bad("has no region where this storage has it", text);
     out.region.erase(0, prefix.size());
     for (const std::string_view tail : {"-internal"})  // the same region from within
       if (std::string_view(out.region).ends_with(tail)) out.region.resize(out.region.size() - tail.size());

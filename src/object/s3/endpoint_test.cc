@@ -100,6 +100,8 @@ TEST(Endpoint, Aliases) {
   EXPECT_EQ(brief("wasabi", "http://b.s3.us-east-2.wasabisys.com"), "http b.s3.us-east-2.wasabisys.com b us-east-2 vhost");
   EXPECT_EQ(brief("oos", "b.oos-cn.ctyunapi.cn"), "https b.oos-cn.ctyunapi.cn b cn vhost");
   EXPECT_EQ(brief("eos", "b.eos-wuxi-1.cmecloud.cn"), "https b.eos-wuxi-1.cmecloud.cn b us-east-1 vhost");
+  EXPECT_EQ(brief("bos", "b.bcebos.com"), "refused");  // the region has to be asked for there
+  EXPECT_EQ(brief("oss", "b.cn-hangzhou.aliyuncs.com"), "refused");
   for (const char* storage : {"oss", "cos", "obs", "tos", "bos", "ks3", "qiniu", "qingstor", "scw", "space", "wasabi", "oos", "eos"})
     for (const char* bucket : {"b", "", ".", "b.", ".host", "ftp://b.host", "b.ho st.c.d"}) EXPECT_EQ(brief(storage, bucket), "refused") << storage << bucket;
 }
