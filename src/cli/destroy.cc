@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "base/encode.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@ namespace aquifer::cli {
 namespace {
 
 constexpr int kDeleters = 10;
+constexpr size_t kBatch = 100;  // objects in a request, for storages that delete many at once; small, so that all deleters have work
 
 void refuseWithSessions(meta::Meta& meta) {
   auto sessions = meta.sessions();
@@ -35,30 +37,36 @@ uint64_t removeObjects(object::ObjectStore& store, bool tolerant) {
   auto& bar = progress.counter("Deleted objects");
   std::atomic<uint64_t> removed{0}, failed{0};
   std::vector<std::string> folders;
-  ThreadPool pool("destroy", kDeleters, 1000);
+  ThreadPool pool("destroy", kDeleters, 100);
+  std::vector<std::string> batch;
+  auto submit = [&] {
+    pool.submit([&, keys = std::exchange(batch, {})] {
+      if (auto s = store.removeMany(keys); !s) {
+        LOG_ERROR("delete {} … {}: {}", keys.front(), keys.back(), s.text());
+        ++failed;
+        return;
+      }
+      bar.add(static_cast<int64_t>(keys.size()));
+      removed += keys.size();
+    });
+  };
   auto listed = store.list("", "", [&](const object::ObjectInfo& o) {
     if (o.isDir) {
       folders.push_back(o.key);
       return true;
     }
-    pool.submit([&, key = o.key] {
-      if (auto s = store.remove(key); !s) {
-        LOG_ERROR("delete {}: {}", key, s.text());
-        ++failed;
-        return;
-      }
-      bar.add();
-      ++removed;
-    });
+    batch.push_back(o.key);
+    if (batch.size() >= kBatch) submit();
     return true;
   });
+  if (!batch.empty()) submit();
   pool.stop();
   for (auto it = folders.rbegin(); it != folders.rend(); ++it)
     if (auto s = store.remove(*it); !s) LOG_DEBUG("delete {}: {}", *it, s.text());
   progress.finish();
   if (!listed && !tolerant) LOG_FATAL("list all objects: {}", listed.text());
   if (!listed) LOG_WARN("list all objects: {}", listed.text());
-  if (failed) LOG_FATAL("{} objects could not be deleted; the metadata is kept, run this again", failed.load());
+  if (failed) LOG_FATAL("{} groups of objects could not be deleted; the metadata is kept, run this again", failed.load());
   if (!progress.shown()) LOG_INFO("Deleted {} objects", removed.load());
   return removed;
 }

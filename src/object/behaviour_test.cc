@@ -92,8 +92,9 @@ class Behaviour : public testing::TestWithParam<Kind> {
     ASSERT_TRUE(store_->create());
   }
   void TearDown() override {
-    if (store_ && overNetwork())
+    if (store_ && overNetwork()) {
       for (const auto& key : keys()) EXPECT_TRUE(store_->remove(key));
+    }
     store_.reset();
     std::filesystem::remove_all(folder_);
   }
@@ -192,6 +193,21 @@ TEST_P(Behaviour, RemoveThenGet) {
   ASSERT_TRUE(store_->remove("x/a"));
   EXPECT_TRUE(store_->head("x/a").is(Code::notFound));
   EXPECT_EQ(keys(), Keys{"x/b"});
+}
+
+TEST_P(Behaviour, RemoveMany) {
+  std::vector<std::string> gone{"never/there", "d/with <&> signs", "d/\xc3\xbc"};
+  ASSERT_TRUE(put("d/with <&> signs", "x"));
+  ASSERT_TRUE(put("d/\xc3\xbc", "x"));
+  for (int i = 0; i < 30; i++) {
+    gone.push_back("m/" + std::to_string(i));
+    ASSERT_TRUE(put(gone.back(), "x"));
+  }
+  ASSERT_TRUE(put("m/x", "stays"));
+  const Status done = store_->removeMany(gone);
+  EXPECT_TRUE(done) << done.text();
+  EXPECT_EQ(keys(), Keys{"m/x"});
+  EXPECT_TRUE(store_->removeMany({}));
 }
 
 TEST_P(Behaviour, Head) {

@@ -12,4 +12,11 @@ Result<std::string> ObjectStore::getAll(std::string_view key, uint64_t limit) {
   return bytes;
 }
 
+Status ObjectStore::removeMany(std::span<const std::string> keys) {
+  Status result;
+  for (const auto& key : keys)
+    if (Status one = remove(key); !one && result) result = std::move(one);
+  return result;
+}
+
 }  // namespace aquifer::object

@@ -50,6 +50,8 @@ class ObjectStore {
   // Stores the whole object or nothing. tier: 0-3, ignored without the capability.
   virtual Status put(std::string_view key, Bytes data, uint8_t tier = 0) = 0;
   virtual Status remove(std::string_view key) = 0;  // missing: ok
+  // All of them, as with remove; the first failure. Default: one by one.
+  virtual Status removeMany(std::span<const std::string> keys);
   virtual Result<ObjectInfo> head(std::string_view key) = 0;
   // Every object whose key starts with `prefix` and sorts after `startAfter`. The visitor returns false to stop. File-like
   // drivers show folders too (isDir), before what is in them. A prefix without objects is an empty listing, not an error.

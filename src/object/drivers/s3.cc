@@ -15,6 +15,7 @@
 #include "object/http/client.h"
 #include "object/s3/bucket_region.h"
 #include "object/s3/credentials.h"
+#include "object/s3/delete_many.h"
 #include "object/s3/endpoint.h"
 #include "object/s3/listing.h"
 #include "object/s3/session.h"
@@ -31,6 +32,7 @@ constexpr const char* kChecksumHeader = "x-amz-meta-crc32c";
 constexpr size_t kMaxListBytes = 32u << 20;
 constexpr const char* kPageKeys = "1000";
 constexpr size_t kMaxKeyBytes = 1024;
+constexpr size_t kMaxBatch = 1000;  // keys in one request to delete
 
 // `bytes FIRST-LAST/SIZE`
 struct ContentRange {
@@ -122,6 +124,23 @@ class S3ObjectStore : public ObjectStore {
     return done.is(Code::notFound) ? Status() : done.annotate(key);
   }
 
+  Status removeMany(std::span<const std::string> keys) override {
+    for (const auto& key : keys) TRY(checkKey(key));
+    Status result;
+    while (!keys.empty()) {
+      const auto batch = keys.first(std::min(keys.size(), kMaxBatch));
+      keys = keys.subspan(batch.size());
+      Status one = oneByOne_ ? ObjectStore::removeMany(batch) : removeBatch(batch);
+      if (one.is(Code::unsupported)) {
+        LOG_INFO("{} knows no deletion of many objects", describe());
+        oneByOne_ = true;
+        one = ObjectStore::removeMany(batch);
+      }
+      if (!one && result) result = std::move(one);
+    }
+    return result;
+  }
+
   Result<ObjectInfo> head(std::string_view key) override {
     TRY(checkKey(key));
     auto answer = session_->call({.method = "HEAD", .target = session_->target(key, {})});
@@ -181,6 +200,15 @@ class S3ObjectStore : public ObjectStore {
     return {Code::corrupt, "get " + std::string(key) + ": the bytes do not match their checksum"};
   }
 
+  Status removeBatch(std::span<const std::string> keys) {
+    const std::string body = s3::deleteRequest(keys);
+    Request request{.method = "POST", .target = session_->target("", {{"delete", ""}}), .body = std::as_bytes(std::span(body)), .bodyLimit = kMaxListBytes};
+    request.headers.push_back({"Content-Type", "application/xml"});
+    request.headers.push_back({"Content-MD5", s3::contentMd5(body)});
+    TRY_ASSIGN(const Response answer, session_->call(std::move(request)));
+    return answer.cut ? Status(Code::io, "delete: the server's answer is too long") : s3::parseDeleteAnswer(answer.body);
+  }
+
   // After `last` for the first page and for servers that know version 1 only, at `token` for the others.
   Result<s3::ListPage> listPage(std::string_view prefix, const std::string& last, const std::string& token) {
     Query query{{"encoding-type", "url"}, {"max-keys", kPageKeys}, {"prefix", std::string(prefix)}};
@@ -211,7 +239,7 @@ class S3ObjectStore : public ObjectStore {
   const std::unique_ptr<s3::Session> session_;
   const std::array<Tier, 4> tiers_;
   const bool checksum_;
-  std::atomic<bool> oldLists_{false};
+  std::atomic<bool> oldLists_{false}, oneByOne_{false};
 };
 
 std::string environment(const char* name) {

@@ -21,6 +21,7 @@ class Layer : public ObjectStore {
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override { return below_->get(key, off, out); }
   Status put(std::string_view key, Bytes data, uint8_t tier) override { return below_->put(key, data, tier); }
   Status remove(std::string_view key) override { return below_->remove(key); }
+  Status removeMany(std::span<const std::string> keys) override { return below_->removeMany(keys); }
   Result<ObjectInfo> head(std::string_view key) override { return below_->head(key); }
   Status list(std::string_view prefix, std::string_view startAfter,
               const std::function<bool(const ObjectInfo&)>& visit) override {

@@ -58,6 +58,15 @@ class MetricsLayer : public Layer {
     return result;
   }
 
+  // Counted as one.
+  Status removeMany(std::span<const std::string> keys) override {
+    ScopedStage stage(Stage::network);
+    const int64_t start = monotonicNanos();
+    Status result = below_->removeMany(keys);
+    if (!keys.empty()) finish(remove_, keys.front(), start, result);
+    return result;
+  }
+
   Result<std::string> getAll(std::string_view key, uint64_t limit) override {
     ScopedStage stage(Stage::network);
     const int64_t start = monotonicNanos();

@@ -12,6 +12,12 @@ class PrefixLayer : public Layer {
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override { return below_->get(full(key), off, out); }
   Status put(std::string_view key, Bytes data, uint8_t tier) override { return below_->put(full(key), data, tier); }
   Status remove(std::string_view key) override { return below_->remove(full(key)); }
+  Status removeMany(std::span<const std::string> keys) override {
+    std::vector<std::string> all;
+    all.reserve(keys.size());
+    for (const auto& key : keys) all.push_back(full(key));
+    return below_->removeMany(all);
+  }
   Result<std::string> getAll(std::string_view key, uint64_t limit) override { return below_->getAll(full(key), limit); }
 
   Result<ObjectInfo> head(std::string_view key) override {

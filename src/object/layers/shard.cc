@@ -68,6 +68,16 @@ class ShardLayer : public ObjectStore {
   Result<size_t> get(std::string_view key, uint64_t off, MutableBytes out) override { return of(key).get(key, off, out); }
   Status put(std::string_view key, Bytes data, uint8_t tier) override { return of(key).put(key, data, tier); }
   Status remove(std::string_view key) override { return of(key).remove(key); }
+  Status removeMany(std::span<const std::string> keys) override {
+    std::vector<std::vector<std::string>> each(shards_.size());
+    for (const auto& key : keys) each[fnv1a32(key) % shards_.size()].push_back(key);
+    Status result;
+    for (size_t i = 0; i < each.size(); i++) {
+      if (each[i].empty()) continue;
+      if (Status one = shards_[i]->removeMany(each[i]); !one && result) result = std::move(one);
+    }
+    return result;
+  }
   Result<ObjectInfo> head(std::string_view key) override { return of(key).head(key); }
   Result<std::string> getAll(std::string_view key, uint64_t limit) override { return of(key).getAll(key, limit); }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "object/s3/bucket_region.h"
+#include "object/s3/delete_many.h"
 #include "object/s3/listing.h"
 
 namespace aquifer::object::s3 {
@@ -103,6 +104,22 @@ TEST(Listing, Times) {
   EXPECT_EQ(parseIsoTime("1970-01-01T00:00:01Z"), 1);
   EXPECT_EQ(parseIsoTime("2026-12-01T14:00:00+00:00"), 1796133600);
   for (const char* bad : {"", "2026", "yyyy-mm-ddThh:mm:ss", "2026/12/01T14:00:00Z"}) EXPECT_EQ(parseIsoTime(bad), 0) << bad;
+}
+
+TEST(DeleteMany, RequestAndAnswer) {
+  const std::string keys[] = {"a<b>&c", "d\r"};
+  const auto root = parseXml(deleteRequest(keys));
+  ASSERT_TRUE(root);
+  ASSERT_EQ(root->children.size(), 3u);
+  EXPECT_EQ(root->textOf("Quiet"), "true");
+  EXPECT_EQ(root->children[1].textOf("Key"), keys[0]);
+  EXPECT_EQ(root->children[2].textOf("Key"), keys[1]);
+  EXPECT_EQ(contentMd5(""), "1B2M2Y8AsgTpgAmY7PhCfg==");
+  EXPECT_TRUE(parseDeleteAnswer("<DeleteResult/>"));
+  EXPECT_TRUE(parseDeleteAnswer("<DeleteResult><Error><Key>a</Key><Code>NoSuchKey</Code></Error></DeleteResult>"));
+  EXPECT_TRUE(parseDeleteAnswer("<DeleteResult><Error><Key>a</Key><Code>AccessDenied</Code></Error></DeleteResult>").is(Code::accessDenied));
+  EXPECT_TRUE(parseDeleteAnswer("<DeleteResult><Error><Key>a</Key><Code>SlowDown</Code></Error></DeleteResult>").is(Code::unavailable));
+  EXPECT_TRUE(parseDeleteAnswer("<html/>").is(Code::io));
 }
 
 TEST(BucketRegion, Location) {
