@@ -31,7 +31,7 @@ def suites(soak):
         ("live sharing", PY + ["tests/compat/live.py", *s], 900, False),
         ("Redis beside JuiceFS", PY + ["tests/compat/redis.py", *s], 600, False),
         ("suites on Redis", PY + ["tests/mount/on_redis.py", *s], 900, False),
-        ("S3 servers", PY + ["tests/object/s3_servers.py", *s], 300, False),
+        ("S3 servers", PY + ["tests/object/s3_servers.py", *s], 600, False),
         ("S3 sharing and faults", PY + ["tests/compat/s3.py", *s], 600, False),
         ("old volumes", PY + ["tests/compat/old_volumes.py", *s], 300, False),
         ("command line beside JuiceFS", PY + ["tests/compat/cli_diff.py"], 300, False),

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "base/random.h"
 #include "object/object_store.h"
@@ -193,6 +194,21 @@ TEST_P(Behaviour, RemoveThenGet) {
   ASSERT_TRUE(store_->remove("x/a"));
   EXPECT_TRUE(store_->head("x/a").is(Code::notFound));
   EXPECT_EQ(keys(), Keys{"x/b"});
+}
+
+TEST_P(Behaviour, ManyThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 8; i++) {
+        const std::string key = "t" + std::to_string(t) + "/" + std::to_string(i), bytes(static_cast<size_t>(1000 + 5000 * i + t), static_cast<char>('a' + t));
+        EXPECT_TRUE(put(key, bytes));
+        EXPECT_EQ(*get(key, 0, bytes.size() + 10), bytes);
+        if (i % 2) { EXPECT_TRUE(store_->remove(key)); }
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(keys().size(), 32u);
 }
 
 TEST_P(Behaviour, RemoveMany) {
