@@ -20,7 +20,6 @@ using test::kRsaPem;
 StoreConfig s3At(const char* storage) {
   const char* bucket = std::getenv("AQUIFER_TEST_S3");
   const char* keys = std::getenv("AQUIFER_TEST_S3_KEYS");
-  if (!bucket || !keys) return {.storage = ""};
   const std::string both = keys;
   return {.storage = storage,
           .bucket = bucket,
@@ -69,6 +68,9 @@ const Kind kKinds[] = {
      [](const std::string& folder) {
        return StoreConfig{.storage = "mem", .bucket = folder, .encryptKeyPem = kRsaPem, .encryptAlgo = "chacha20-rsa"};
      }},
+};
+
+const Kind kServerKinds[] = {
     {"s3", [](const std::string&) { return s3At("s3"); }},
     {"minio", [](const std::string&) { return s3At("minio"); }},
     {"s3_encrypted",
@@ -86,7 +88,6 @@ class Behaviour : public testing::TestWithParam<Kind> {
     ASSERT_NE(mkdtemp(name), nullptr);
     folder_ = name;
     config_ = GetParam().config(folder_);
-    if (config_.storage.empty()) GTEST_SKIP() << "no server: AQUIFER_TEST_S3 is not set (tests/object/s3_servers.py sets it)";
     auto opened = openObjectStore(config_);
     ASSERT_TRUE(opened) << opened.status().text();
     store_ = *std::move(opened);
@@ -328,7 +329,14 @@ TEST_P(Behaviour, Probe) {
   EXPECT_EQ(left, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Behaviour, testing::ValuesIn(kKinds),
+// Without a server its tests do not exist; tests/object/s3_servers.py says which server it could not have.
+std::vector<Kind> kinds() {
+  std::vector<Kind> all(std::begin(kKinds), std::end(kKinds));
+  if (std::getenv("AQUIFER_TEST_S3") && std::getenv("AQUIFER_TEST_S3_KEYS")) all.insert(all.end(), std::begin(kServerKinds), std::end(kServerKinds));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Behaviour, testing::ValuesIn(kinds()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

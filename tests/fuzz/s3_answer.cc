@@ -1,9 +1,10 @@
-// needs: base object/http/message.cc object/s3/bucket_region.cc object/s3/listing.cc object/s3/xml.cc object/s3/endpoint.cc object/s3/session.cc object/s3/sign.cc object/http/client.cc object/http/exchange.cc object/http/connection.cc object/http/dial.cc object/http/proxy.cc
+// needs: base object/http/message.cc object/s3/bucket_region.cc object/s3/delete_many.cc object/s3/listing.cc object/s3/xml.cc object/s3/endpoint.cc object/s3/session.cc object/s3/sign.cc object/http/client.cc object/http/exchange.cc object/http/connection.cc object/http/dial.cc object/http/proxy.cc
 // What a server of objects answers, and what a person writes as a bucket.
 #include "tests/fuzz/check.h"
 
 #include "object/http/message.h"
 #include "object/s3/bucket_region.h"
+#include "object/s3/delete_many.h"
 #include "object/s3/endpoint.h"
 #include "object/s3/listing.h"
 #include "object/s3/xml.h"
@@ -28,7 +29,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (const auto head = http::parseHead(text)) FUZZ_CHECK(head->status >= 100 && head->status < 600 && head->headers.size() <= http::kMaxHeaders);
       break;
     case 3: FUZZ_CHECK(s3::parseError(text).message.size() <= 300); break;
-    case 4: (void)s3::parseLocation(text).isOk(); break;
+    case 4:
+      (void)s3::parseLocation(text).isOk();
+      (void)s3::parseDeleteAnswer(text).isOk();
+      break;
     default:
       for (const char* storage : {"s3", "minio", "oss", "cos", "bos"}) {
         const auto e = s3::parseEndpoint(storage, text, [](const char*) { return std::string(); });
