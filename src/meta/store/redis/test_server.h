@@ -10,11 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -106,10 +108,12 @@ class TestServer {
   bool answers() const {
     int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     auto where = loopback(port_);
-    char reply[16] = {};
-    bool ok = ::connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 &&
-              ::send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6 && ::recv(fd, reply, sizeof reply, 0) > 0 &&
-              (reply[0] == '+' || std::string_view(reply).starts_with("-NOAUTH"));
+    char reply[64];
+    bool sent =
+        ::connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 && ::send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6;
+    auto n = sent ? ::recv(fd, reply, sizeof reply, 0) : 0;
+    std::string_view text(reply, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    bool ok = text.starts_with('+') || text.starts_with("-NOAUTH");
     ::close(fd);
     return ok;
   }
