@@ -35,8 +35,12 @@ class S3Volume(Volume):
         os.chmod(self.dir, 0o755)
         self.meta, self.bucket, self.name = f"sqlite3://{self.dir}/meta.db", bucket, "vol"
         self.env, self.mounts = {}, []
-        self.format_output = run(binary, "format", "--storage", storage, "--bucket", bucket, "--access-key", keys[0], "--secret-key", keys[1],
-                                 "--block-size", "64K", "--trash-days", "0", *format_opts, self.meta, self.name).stdout
+        try:
+            self.format_output = run(binary, "format", "--storage", storage, "--bucket", bucket, "--access-key", keys[0], "--secret-key", keys[1],
+                                     "--block-size", "64K", "--trash-days", "0", *format_opts, self.meta, self.name).stdout
+        except BaseException:
+            self.close()
+            raise
         assert keys[1] not in self.format_output, "the secret key is in the output"
 
 
