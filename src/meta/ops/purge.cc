@@ -1,5 +1,7 @@
 // Deleted files and unused slices: records first, objects next, the last record at the end. Any step may be repeated by
 // another client after a crash.
+#include <algorithm>
+
 #include "base/log.h"
 #include "meta/ops/changelog.h"
 #include "meta/ops/meta_impl.h"
@@ -9,6 +11,7 @@ namespace aquifer::meta {
 namespace {
 constexpr size_t kRecordsAtOnce = 40;  // slice records whose references one transaction lowers
 constexpr size_t kChunksAtOnce = 200;
+constexpr uint64_t kChunksBeyond = 64;  // a file that was cut keeps what lay behind its end: looked for that far past the last one
 }  // namespace
 
 Result<bool> MetaImpl::addSliceRef(MetaTxn& tx, SliceId id, uint32_t size, int64_t delta) {
@@ -95,16 +98,17 @@ Status MetaImpl::purgeFile(Ino ino, uint64_t length) {
     return {};
   }));
   if (!deleted) return {};
-  for (;;) {
+  for (uint64_t below = chunksIn(length) + kChunksBeyond;;) {
     std::vector<uint32_t> indexes;
     TRY(read("purgeFile", [&](MetaTxn& tx) {
       indexes.clear();
-      return tx.list({.kind = Kind::chunk, .id = ino, .limit = kChunksAtOnce, .below = chunksIn(length)}, [&](const Key& key, const Value&) {
+      return tx.list({.kind = Kind::chunk, .id = ino, .limit = kChunksAtOnce, .below = below}, [&](const Key& key, const Value&) {
         indexes.push_back(static_cast<uint32_t>(key.sub));
         return true;
       });
     }));
     if (indexes.empty()) break;
+    below = std::max(below, indexes.back() + 1 + kChunksBeyond);
     for (auto index : indexes) {
       if (quitting_.load(std::memory_order_acquire)) return Code::interrupted;
       TRY(purgeChunk(ino, index));
