@@ -344,6 +344,7 @@ TEST_F(ServerTest, ARequestThatKillsEveryProcessIsRefusedInTheEnd) {
     const Status s = init.empty() ? server->negotiate() : server->adopt(init, true);
     if (init.empty()) (void)!write(initPipe[1], server->initRequest().data(), server->initRequest().size());
     if (s) (void)server->serve().isOk();
+    server.reset();
     _exit(0);
   };
   pid_t pid = worker();
