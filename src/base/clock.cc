@@ -59,13 +59,20 @@ std::string rfc3339(int64_t unixNanos, bool nanos) {
   return text + fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', size / 60, size % 60);
 }
 
-std::string localTimeText(int64_t unixSeconds, const char* format) {
+namespace {
+
+std::string timeText(int64_t unixSeconds, const char* format, tm* (*split)(const time_t*, tm*)) {
   const time_t t = unixSeconds;
-  tm local{};
-  localtime_r(&t, &local);
+  tm parts{};
+  split(&t, &parts);
   char text[128];
-  return std::string(text, strftime(text, sizeof text, format, &local));
+  return std::string(text, strftime(text, sizeof text, format, &parts));
 }
+
+}  // namespace
+
+std::string localTimeText(int64_t unixSeconds, const char* format) { return timeText(unixSeconds, format, localtime_r); }
+std::string utcTimeText(int64_t unixSeconds, const char* format) { return timeText(unixSeconds, format, gmtime_r); }
 
 std::string hourNameUtc(int64_t unixSeconds) {
   const time_t t = unixSeconds;

@@ -10,11 +10,8 @@ namespace {
 constexpr char kHex[] = "0123456789abcdef";
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-int hexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+bool isUnreserved(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 constexpr std::array<int8_t, 256> makeBase64Values() {
@@ -45,6 +42,47 @@ std::optional<std::string> hexDecode(std::string_view text) {
     const int high = hexValue(text[i]), low = hexValue(text[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     out += static_cast<char>(high << 4 | low);
+  }
+  return out;
+}
+
+int hexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string percentEncode(std::string_view text, bool slash) {
+  static constexpr char kUpper[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    if (isUnreserved(c) || (slash && c == '/')) {
+      out += c;
+    } else {
+      out += '%';
+      out += kUpper[u >> 4];
+      out += kUpper[u & 15];
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> percentDecode(std::string_view text, bool plus) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '%') {
+      const int high = i + 2 < text.size() ? hexValue(text[i + 1]) : -1;
+      const int low = high >= 0 ? hexValue(text[i + 2]) : -1;
+      if (low < 0) return std::nullopt;
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += plus && text[i] == '+' ? ' ' : text[i];
+    }
   }
   return out;
 }

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace aquifer::cli {
 namespace {
 
@@ -20,13 +22,7 @@ constexpr Tier kTiers[] = {{2 * kDay, 0}, {14 * kDay, kDay}, {60 * kDay, 7 * kDa
 
 }  // namespace
 
-std::string backupName(int64_t unixSeconds) {
-  const time_t t = unixSeconds;
-  tm utc{};
-  gmtime_r(&t, &utc);
-  char text[64];
-  return std::string(text, strftime(text, sizeof text, kFormat, &utc));
-}
+std::string backupName(int64_t unixSeconds) { return utcTimeText(unixSeconds, kFormat); }
 
 std::optional<int64_t> backupTime(const std::string& name) {
   tm utc{};

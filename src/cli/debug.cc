@@ -9,13 +9,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/debug_source.h"
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
-#include "cli/text_file.h"
 #include "cli/values.h"
+#include "cli/virtual_file.h"
 #include "cli/zip_file.h"
 
 namespace aquifer::cli {

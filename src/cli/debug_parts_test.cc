@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text_file.h"
 #include "cli/debug_source.h"
-#include "cli/text_file.h"
+#include "cli/virtual_file.h"
 
 namespace aquifer::cli {
 

@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/encode.h"
+#include "base/text_file.h"
 #include "cli/errno_text.h"
-#include "cli/text_file.h"
 #include "cli/option_groups.h"
 
 namespace aquifer::cli {

@@ -5,11 +5,11 @@
 #include <fstream>
 
 #include "base/encode.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/dump_file.h"
-#include "cli/environment.h"
 #include "cli/progress.h"
 #include "cli/volume.h"
 #include "cli/volume_options.h"

@@ -17,12 +17,12 @@
 #include <random>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread_pool.h"
 #include "cli/backup_rotation.h"
 #include "cli/dump_file.h"
-#include "cli/environment.h"
 #include "cli/errno_text.h"
 #include "meta/dump/dump.h"
 #include "meta/store/with_txn.h"

@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "base/text_file.h"
 #include "cli/main.h"
 #include "cli/mount_path.h"
 #include "cli/supervisor_process.h"
-#include "cli/text_file.h"
 
 namespace aquifer::cli {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "cli/main.h"
-#include "cli/text_file.h"
 
 namespace aquifer::cli {
 namespace {

@@ -1,5 +1,4 @@
 #include "cli/mount_state_file.h"
-#include "cli/text_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/text_file.h"
 
 namespace aquifer::cli {
 

@@ -1,7 +1,8 @@
 #include "cli/mount_stats.h"
 
-#include "cli/text_file.h"
+#include "base/text_file.h"
 #include "cli/values.h"
+#include "cli/virtual_file.h"
 
 namespace aquifer::cli {
 

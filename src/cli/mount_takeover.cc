@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text_file.h"
 #include "cli/mount_config_json.h"
 #include "cli/supervisor_socket.h"
-#include "cli/text_file.h"
+#include "cli/virtual_file.h"
 
 namespace aquifer::cli {
 namespace {

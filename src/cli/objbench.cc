@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "cli/bench_cells.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/environment.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/values.h"

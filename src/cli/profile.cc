@@ -15,8 +15,8 @@
 #include "cli/commands.h"
 #include "cli/errno_text.h"
 #include "cli/mount_path.h"
-#include "cli/text_file.h"
 #include "cli/values.h"
+#include "cli/virtual_file.h"
 
 namespace aquifer::cli {
 

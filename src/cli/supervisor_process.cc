@@ -1,5 +1,5 @@
 #include "cli/supervisor_process.h"
-#include "cli/text_file.h"
+#include "base/text_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -12,11 +12,12 @@
 #include "access/fuse/server.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/mount_path.h"
-#include "cli/text_file.h"
 #include "cli/values.h"
+#include "cli/virtual_file.h"
 
 namespace aquifer::cli {
 namespace {

@@ -12,44 +12,17 @@
 #include <sstream>
 
 #include "base/encode.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "cli/environment.h"
 #include "cli/option_groups.h"
-#include "cli/text_file.h"
 #include "cli/values.h"
+#include "meta/store/password.h"
 #include "meta/store/registry.h"
 
 namespace aquifer::cli {
 
 namespace {
-
-std::string passwordFromEnvironment(bool redis) {
-  if (redis)
-    if (auto p = environment("REDIS_PASSWORD"); !p.empty()) return p;
-  if (auto p = environment("META_PASSWORD"); !p.empty()) return p;
-  auto path = environment("META_PASSWORD_FILE");
-  if (path.empty()) return {};
-  auto text = readText(path);
-  if (!text) {
-    LOG_ERROR("cannot read the password file {} (META_PASSWORD_FILE)", path);
-    return {};
-  }
-  auto p = *std::move(text);
-  auto space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-  while (!p.empty() && space(p.back())) p.pop_back();
-  while (!p.empty() && space(p.front())) p.erase(p.begin());
-  return p;
-}
-
-std::string percentEscape(const std::string& text) {
-  std::string out;
-  for (unsigned char c : text) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
-    out += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
-  }
-  return out;
-}
 
 constexpr int64_t kNanosPerMs = 1'000'000, kNanosPerSec = 1'000'000'000;
 
@@ -91,14 +64,14 @@ Result<std::string> withEnvironmentPassword(const std::string& given) {
   auto colon = url.find(':', start);
   bool hasPassword = at != std::string::npos && colon != std::string::npos && colon + 1 < at;
   if (hasPassword) return url;
-  auto password = passwordFromEnvironment(redis);
+  auto password = meta::passwordFromEnvironment(redis);
   if (password.empty()) return url;
   if (at == std::string::npos) {
     if (!redis) return Status(Code::config, "invalid uri: " + url + ": write user:@ in front of the host, so that META_PASSWORD can be used");
-    return url.substr(0, start) + ":" + percentEscape(password) + "@" + url.substr(start);
+    return url.substr(0, start) + ":" + percentEncode(password) + "@" + url.substr(start);
   }
   auto user = url.substr(start, std::min(colon, at) - start);
-  return url.substr(0, start) + user + ":" + percentEscape(password) + url.substr(at);
+  return url.substr(0, start) + user + ":" + percentEncode(password) + url.substr(at);
 }
 
 std::string hostName() {

@@ -101,19 +101,13 @@ def combination(name, who, opts, ops, seed):
             if problems:
                 raise AssertionError("; ".join(problems))
             time.sleep(1.5)       # time-outs at their defaults: everything is visible within a second and a half
-            for sub, w in trees:
-                for m in (a, b):
-                    bad = fsmodel.compare(f"{m.mnt}/{sub}", w.model, nlink=shown(m.mnt))
-                    if bad:
-                        raise AssertionError(f"seed {w.seed}, live, {m.label} sees in {sub}: {bad[:3]}")
+            for m in (a, b):
+                fsmodel.expect_trees(m.mnt, trees, shown(m.mnt), f"live, {m.label}")
             a.umount()
             b.umount()
             for binary, label in ((theirs, "fresh-b"), (ours, "fresh-a")):
                 m = v.mount(binary, label)
-                for sub, w in trees:
-                    bad = fsmodel.compare(f"{m.mnt}/{sub}", w.model, nlink=not trash or binary == ours)
-                    if bad:
-                        raise AssertionError(f"seed {w.seed}, fresh mount {label} sees in {sub}: {bad[:3]}")
+                fsmodel.expect_trees(m.mnt, trees, not trash or binary == ours, f"fresh mount {label}")
                 m.umount()
             counts = judge(theirs, v, quotas)
             bad = audit(v.dir + "/meta.db", shared=True)

@@ -77,6 +77,7 @@ def live(server, db, who, trash, ops, seed):
             os.chmod(f"{roots[0]}/{sub}", 0o755)
             rnd = random.Random(seed + i)
             w = fsmodel.Workload(seed + i, lambda: f"{rnd.choice(roots)}/{sub}", big_every=60, nlink=shown)
+            w.seed = seed + i
             trees.append((sub, w))
 
             def steps():
@@ -102,10 +103,8 @@ def live(server, db, who, trash, ops, seed):
         assert not problems, "; ".join(problems[:3])
         assert min(done[w] for w in ("create", "mkdir", "unlink", "rename")) > 0, done
         time.sleep(1.5)
-        for sub, w in trees:
-            for m in (a, b):
-                bad = fsmodel.compare(f"{m.mnt}/{sub}", w.model, nlink=shown(m.mnt))
-                assert not bad, f"live, {m.label} sees in {sub}: {bad[:3]}"
+        for m in (a, b):
+            fsmodel.expect_trees(m.mnt, trees, shown(m.mnt), f"live, {m.label}")
         listed = [{(d, n, os.lstat(os.path.join(d, n)).st_size) for d, ds, fs in os.walk("both") for n in fs}
                   for m in (a, b) if not os.chdir(m.mnt)]
         os.chdir("/")
@@ -114,9 +113,7 @@ def live(server, db, who, trash, ops, seed):
         b.umount()
         for binary, label in ((theirs, "fresh-b"), (ours, "fresh-a")):
             m = v.mount(binary, label)
-            for sub, w in trees:
-                bad = fsmodel.compare(f"{m.mnt}/{sub}", w.model, nlink=not trash or binary == ours)
-                assert not bad, f"fresh mount {label} sees in {sub}: {bad[:3]}"
+            fsmodel.expect_trees(m.mnt, trees, not trash or binary == ours, f"fresh mount {label}")
             run("cat", *[os.path.join(d, f) for d, _, fs in os.walk(m.mnt + "/both") for f in fs] or ["/dev/null"])
             m.umount()
         raw = Raw(server.port, db)

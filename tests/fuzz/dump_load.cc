@@ -1,4 +1,4 @@
-// needs: base meta/model meta/store meta/store/mem meta/store/sql meta/ops meta/jobs meta/dump
+// needs: base meta/model meta/store meta/store/mem meta/store/sql meta/store/redis meta/ops meta/jobs meta/dump
 #include "tests/fuzz/check.h"
 
 #include <algorithm>

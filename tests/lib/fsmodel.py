@@ -547,6 +547,14 @@ def check_stat(root, path, node, nlink=True):
         raise AssertionError(f"{path}: " + "; ".join(problems))
 
 
+def expect_trees(root, trees, nlink, who):
+    """`trees`: (folder below `root`, workload). Raises when what is there is not what the workload's model says."""
+    for sub, w in trees:
+        bad = compare(f"{root}/{sub}", w.model, nlink=nlink)
+        if bad:
+            raise AssertionError(f"seed {w.seed}, {who} sees in {sub}: {bad[:3]}")
+
+
 def compare(root, model, acl=True, xattr=True, nlink=True, internal=(".trash", ".accesslog", ".config", ".stats", ".control")):
     """Every difference between the tree at `root` and the model, as lines."""
     bad = []

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import time
 
+from volume import free_port
+
 
 def available():
     if shutil.which("redis-server"):
@@ -65,9 +67,7 @@ class RedisServer:
     def __init__(self, *options):
         self.dir = tempfile.mkdtemp(prefix="aquifer-redis-", dir=os.environ.get("AQUIFER_TEST_TMP", "/var/tmp"))
         for _ in range(5):
-            with socket.socket() as s:
-                s.bind(("127.0.0.1", 0))
-                self.port = s.getsockname()[1]
+            self.port = free_port()
             self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir, "--save", "",
                                              "--appendonly", "no", "--logfile", self.dir + "/log", *options])
             for _ in range(200):

@@ -11,15 +11,9 @@ import tempfile
 import threading
 import time
 
-from volume import ROOT, juicefs, run
+from volume import ROOT, free_port, juicefs, run
 
 ACCESS, SECRET = "testaccess", "testsecret-0123456789"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def program(name):

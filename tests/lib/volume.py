@@ -3,6 +3,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,12 @@ def juicefs():
         return path
     print("SKIPPED: the juicefs 1.4.2 program is not installed (scripts/install-deps installs it)", flush=True)
     return None
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def run(*cmd, check=True, env=None, timeout=300, **kw):

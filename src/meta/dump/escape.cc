@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/encode.h"
+
 namespace aquifer::meta {
 namespace {
 
@@ -19,13 +21,6 @@ size_t sequence(std::string_view s) {
   if (lead == 0xF0 && at(1) < 0x90) return 0;
   if (lead == 0xF4 && at(1) > 0x8F) return 0;
   return n;
-}
-
-int hexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -53,8 +48,8 @@ std::string unescapeDump(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hexDigit(text[i + 1]) >= 0 && hexDigit(text[i + 2]) >= 0) {
-      out += static_cast<char>(hexDigit(text[i + 1]) * 16 + hexDigit(text[i + 2]));
+    if (text[i] == '%' && i + 2 < text.size() && hexValue(text[i + 1]) >= 0 && hexValue(text[i + 2]) >= 0) {
+      out += static_cast<char>(hexValue(text[i + 1]) * 16 + hexValue(text[i + 2]));
       i += 2;
     } else {
       out += text[i];

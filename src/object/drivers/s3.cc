@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "object/drivers/drivers.h"
 #include "object/http/client.h"
@@ -241,11 +241,6 @@ class S3ObjectStore : public ObjectStore {
   const bool checksum_;
   std::atomic<bool> oldLists_{false}, oneByOne_{false};
 };
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "object/http/exchange.h"
 
 namespace aquifer::object::http {
@@ -16,10 +17,6 @@ constexpr int64_t kMaxIdleNanos = 90'000'000'000;
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::make(const Origin& origin, const TlsOptions& tls) {
-  auto environment = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
   TRY_ASSIGN(Proxy proxy, proxyFor(origin, environment));
   std::unique_ptr<TlsContext> context;
   if (origin.tls) {

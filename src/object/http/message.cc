@@ -5,26 +5,13 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/text.h"
+
 namespace aquifer::object::http {
 
 namespace {
 
-bool isUnreserved(unsigned char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-}
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
-
-int hexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
+constexpr std::string_view kBlanks = " \t";
 
 std::optional<uint64_t> parseBase(std::string_view text, int base) {
   uint64_t value = 0;
@@ -74,7 +61,7 @@ Result<Head> parseHead(std::string_view text) {
     if (colon == std::string_view::npos || colon == 0 || head.headers.size() >= kMaxHeaders) return bad;
     const std::string_view name = line->substr(0, colon);
     if (name.find_first_of(" \t") != std::string_view::npos) return bad;
-    head.headers.push_back({lower(name), std::string(trimmed(line->substr(colon + 1)))});
+    head.headers.push_back({lower(name), std::string(trimmed(line->substr(colon + 1), kBlanks))});
     if (head.headers.back().name != "connection") continue;
     const std::string value = lower(head.headers.back().value);
     if (value.find("close") != std::string::npos) head.keepAlive = false;
@@ -86,7 +73,7 @@ Result<Head> parseHead(std::string_view text) {
 std::optional<uint64_t> parseNumber(std::string_view text) { return parseBase(text, 10); }
 
 std::optional<uint64_t> parseChunkSize(std::string_view line) {
-  return parseBase(trimmed(line.substr(0, std::min(line.find(';'), line.size()))), 16);
+  return parseBase(trimmed(line.substr(0, std::min(line.find(';'), line.size())), kBlanks), 16);
 }
 
 int64_t parseHttpDate(const std::string& text) {
@@ -105,40 +92,6 @@ int64_t parseHttpDate(const std::string& text) {
   tm.tm_min = static_cast<int>(*minute);
   tm.tm_sec = static_cast<int>(*second);
   return std::max<int64_t>(timegm(&tm), 0);
-}
-
-std::string percentEncode(std::string_view text, bool slash) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size() + 16);
-  for (const char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (isUnreserved(u) || (slash && c == '/')) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[u >> 4];
-      out += kHex[u & 15];
-    }
-  }
-  return out;
-}
-
-std::optional<std::string> percentDecode(std::string_view text, bool plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); i++) {
-    if (text[i] == '%') {
-      const int high = i + 2 < text.size() ? hexValue(text[i + 1]) : -1;
-      const int low = high >= 0 ? hexValue(text[i + 2]) : -1;
-      if (low < 0) return std::nullopt;
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      out += plus && text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
 }
 
 }  // namespace aquifer::object::http

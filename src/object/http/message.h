@@ -35,10 +35,6 @@ std::optional<uint64_t> parseNumber(std::string_view text);
 std::optional<uint64_t> parseChunkSize(std::string_view line);
 // "Wed, 21 Oct 2015 07:28:00 GMT" as unix seconds; 0 if it is something else.
 int64_t parseHttpDate(const std::string& text);
-// Everything but letters, digits and -._~ as %XX; `slash`: '/' stays.
-std::string percentEncode(std::string_view text, bool slash);
-// `plus`: '+' is a blank, as in forms. Nothing when a % is not followed by two hex digits.
-std::optional<std::string> percentDecode(std::string_view text, bool plus);
 std::string lower(std::string_view text);
 
 }  // namespace aquifer::object::http

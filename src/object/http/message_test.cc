@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/encode.h"
 #include "object/http/proxy.h"
 
 namespace aquifer::object::http {

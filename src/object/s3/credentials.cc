@@ -1,32 +1,16 @@
 #include "object/s3/credentials.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
+
+#include "base/encode.h"
+#include "base/text.h"
+#include "base/text_file.h"
 
 namespace aquifer::object::s3 {
 
 namespace {
 
 constexpr size_t kMaxFileBytes = 1u << 20;
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
-  return s;
-}
-
-// Empty when it cannot be read.
-std::string readFile(const std::string& path) {
-  std::string text;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return text;
-  char buffer[4096];
-  for (ssize_t n; text.size() < kMaxFileBytes && (n = ::read(fd, buffer, sizeof(buffer))) > 0;) text.append(buffer, static_cast<size_t>(n));
-  ::close(fd);
-  return text;
-}
 
 }  // namespace
 
@@ -74,7 +58,7 @@ Result<Credentials> findCredentials(const StoreConfig& config, const Environment
     for (const auto& [variable, file] : {std::pair{"AWS_SHARED_CREDENTIALS_FILE", "credentials"}, std::pair{"AWS_CONFIG_FILE", "config"}}) {
       if (!out.accessKey.empty() && !out.secretKey.empty()) break;
       std::string path = environment(variable);
-      out = profileCredentials(readFile(path.empty() ? folder + file : path), profile);
+      out = profileCredentials(fileText(path.empty() ? folder + file : path, kMaxFileBytes), profile);
     }
   }
   if (out.accessKey.empty() || out.secretKey.empty())
@@ -83,7 +67,7 @@ Result<Credentials> findCredentials(const StoreConfig& config, const Environment
                                     "machine or a web identity are not taken yet (access key `anonymous`: unsigned requests)");
   if (config.storage == "ks3") {  // they may hold what a URL cannot
     for (std::string* key : {&out.accessKey, &out.secretKey})
-      if (auto plain = http::percentDecode(*key, false)) *key = *std::move(plain);
+      if (auto plain = percentDecode(*key, false)) *key = *std::move(plain);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encode.h"
 #include "object/http/message.h"
 
 namespace aquifer::object::s3 {
@@ -86,7 +87,7 @@ Status parseUrl(std::string_view text, const std::function<bool(std::string_view
     const std::string_view pair = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
     const size_t equals = std::min(pair.find('='), pair.size());
-    const auto value = http::percentDecode(pair.substr(std::min(equals + 1, pair.size())), true);
+    const auto value = percentDecode(pair.substr(std::min(equals + 1, pair.size())), true);
     if (!value) return bad("has a query that is not percent-encoded", whole);
     url.query.emplace_back(std::string(pair.substr(0, equals)), *value);
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <ctime>
 
+#include "base/encode.h"
 #include "object/http/message.h"
 #include "object/s3/xml.h"
 
@@ -51,7 +52,7 @@ Result<ListPage> parseListPage(std::string_view xml) {
     if (item.name != "Contents") continue;
     ObjectInfo info;
     const std::string_view key = item.textOf("Key");
-    auto decoded = encoded ? http::percentDecode(key, true) : std::optional<std::string>(key);
+    auto decoded = encoded ? percentDecode(key, true) : std::optional<std::string>(key);
     const auto size = http::parseNumber(item.textOf("Size"));
     if (!decoded || decoded->empty() || !size) return Status(Code::io, "the server's listing has an object without a key or a size");
     info.key = *std::move(decoded);

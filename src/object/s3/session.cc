@@ -1,5 +1,6 @@
 #include "object/s3/session.h"
 
+#include "base/encode.h"
 #include "base/clock.h"
 #include "base/version.h"
 #include "object/s3/listing.h"
@@ -15,10 +16,10 @@ Result<std::unique_ptr<Session>> Session::make(Endpoint endpoint, Credentials cr
 std::string Session::target(std::string_view key, Query query) const {
   std::string out = "/";
   if (endpoint_.pathStyle) {
-    out += http::percentEncode(endpoint_.bucket, false);
+    out += percentEncode(endpoint_.bucket, false);
     if (!key.empty()) out += '/';
   }
-  out += http::percentEncode(key, true);
+  out += percentEncode(key, true);
   if (!query.empty()) out += "?" + encodeQuery(std::move(query));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/encode.h"
 
 namespace aquifer::object::s3 {
@@ -40,8 +41,8 @@ std::string folded(std::string_view value) {
 
 std::string encodeQuery(Query query) {
   for (auto& [name, value] : query) {
-    name = http::percentEncode(name, false);
-    value = http::percentEncode(value, false);
+    name = percentEncode(name, false);
+    value = percentEncode(value, false);
   }
   std::sort(query.begin(), query.end());
   std::string out;
@@ -54,14 +55,7 @@ std::string encodeQuery(Query query) {
   return out;
 }
 
-std::string amzDate(int64_t unixTime) {
-  const time_t t = static_cast<time_t>(unixTime);
-  std::tm tm{};
-  gmtime_r(&t, &tm);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
-  return text;
-}
+std::string amzDate(int64_t unixTime) { return utcTimeText(unixTime, "%Y%m%dT%H%M%SZ"); }
 
 std::string authorization(const SigningInput& input, const Credentials& credentials) {
   http::Headers headers;

@@ -1,4 +1,5 @@
 // The published examples: of the signature's test suite (service "service"), and of the S3 manual.
+#include "base/encode.h"
 #include "object/s3/sign.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +57,7 @@ TEST_F(Manual, GetOfARange) {
             "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
 }
 TEST_F(Manual, Put) {
-  EXPECT_EQ(signatureOf(sign("PUT", "/" + http::percentEncode("test$file.text", true), "",
+  EXPECT_EQ(signatureOf(sign("PUT", "/" + percentEncode("test$file.text", true), "",
                              {{"Date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
                              "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072")),
             "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");

@@ -10,8 +10,6 @@ using Type = Cell::Type;
 
 constexpr size_t kSliceBytes = 24;
 
-std::string decimal(uint64_t n) { return fmt::format_int(n).str(); }
-
 bool isCounterName(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
   for (char c : name)
@@ -20,6 +18,8 @@ bool isCounterName(std::string_view name) {
 }
 
 }  // namespace
+
+std::string decimal(uint64_t n) { return fmt::format_int(n).str(); }
 
 std::string numbered(std::string_view prefix, uint64_t n) {
   std::string out(prefix);

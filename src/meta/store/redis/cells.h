@@ -41,6 +41,7 @@ Result<CellValue> decodeCell(const Cell& cell, View reply);
 Result<std::optional<Value>> decodeRecord(const Key& key, const std::vector<CellValue>& cells);
 
 // ---- names ----
+std::string decimal(uint64_t n);
 std::string numbered(std::string_view prefix, uint64_t n);  // i1, d1, session7 …
 std::string chunkKey(Ino ino, uint64_t index);              // c1_0
 std::string counterKey(std::string_view name);

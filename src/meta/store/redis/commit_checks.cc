@@ -10,8 +10,6 @@ namespace {
 
 using Type = Cell::Type;
 
-std::string decimal(uint64_t n) { return fmt::format_int(n).str(); }
-
 // Where the fields lie in the bytes of a node (docs/formats/metadata.md §3.1). From the parent on the layout depends on the
 // length.
 struct Piece {

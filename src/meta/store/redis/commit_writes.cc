@@ -15,7 +15,6 @@ using Base = Change::Base;
 
 constexpr size_t kMaxWords = 1000;  // in one command of the script
 
-std::string decimal(uint64_t n) { return fmt::format_int(n).str(); }
 std::string signedDecimal(int64_t n) { return fmt::format_int(n).str(); }
 
 bool erases(const Change& change) { return change.base == Base::erase; }

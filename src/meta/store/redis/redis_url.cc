@@ -3,20 +3,17 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <string_view>
 
 #include "base/encode.h"
-#include "base/log.h"
+#include "meta/store/password.h"
 
 namespace aquifer::meta::redis {
 
 namespace {
 
 constexpr int kMaxDb = 1 << 20, kMaxConnections = 1024, kMaxMs = 3'600'000;
-constexpr size_t kMaxPasswordFile = 4096;
 
 Status bad(std::string_view what) { return Status(Code::config, fmt::format("redis: {}", what)); }
 
@@ -39,21 +36,6 @@ std::optional<int> milliseconds(std::string_view text) {
   if (!unit("ms", 1) && !unit("s", 1000)) unit("m", 60'000);
   auto n = number(text, 0, kMaxMs / scale);
   return n ? std::optional(*n * scale) : std::nullopt;
-}
-
-std::optional<std::string> percentDecode(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    auto byte = i + 2 < text.size() ? hexDecode(text.substr(i + 1, 2)) : std::nullopt;
-    if (!byte) return std::nullopt;
-    out += *byte;
-    i += 2;
-  }
-  return out;
 }
 
 Status setCredentials(Address& address, std::string_view text) {
@@ -129,25 +111,6 @@ Status setOption(Address& address, std::string name, std::string_view value) {
   return bad(fmt::format("unexpected option: {}", name));
 }
 
-void passwordFromEnvironment(Address& address) {
-  for (auto* name : {"REDIS_PASSWORD", "META_PASSWORD"})
-    if (auto* value = std::getenv(name); value && *value) {
-      address.password = value;
-      return;
-    }
-  auto* path = std::getenv("META_PASSWORD_FILE");
-  if (!path || !*path) return;
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kMaxPasswordFile, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  if (text.empty()) LOG_ERROR("META_PASSWORD_FILE: {} cannot be read or is empty", path);
-  auto isSpace = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-  while (!text.empty() && isSpace(text.back())) text.pop_back();
-  while (!text.empty() && isSpace(text.front())) text.erase(0, 1);
-  address.password = text;
-}
-
 }  // namespace
 
 std::string Address::text() const {
@@ -186,7 +149,7 @@ Result<Address> parseAddress(const std::string& rest, bool unixSocket) {
     auto equals = pair.find('=');
     TRY(setOption(address, std::string(pair.substr(0, equals)), equals == std::string_view::npos ? "" : pair.substr(equals + 1)));
   }
-  if (address.password.empty()) passwordFromEnvironment(address);
+  if (address.password.empty()) address.password = passwordFromEnvironment(true);
   return address;
 }
 

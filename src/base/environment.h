@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string>
 
-namespace aquifer::cli {
+namespace aquifer {
 
 inline std::string environment(const char* name) {   // "" if it is not set
   const char* v = std::getenv(name);
   return v ? v : "";
 }
 
-}  // namespace aquifer::cli
+}  // namespace aquifer
