@@ -2,6 +2,7 @@
 // What a server of objects answers, and what a person writes as a bucket.
 #include "tests/fuzz/check.h"
 
+#include "base/encode.h"
 #include "object/http/message.h"
 #include "object/s3/bucket_region.h"
 #include "object/s3/delete_many.h"
@@ -38,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto e = s3::parseEndpoint(storage, text, [](const char*) { return std::string(); });
         if (e) FUZZ_CHECK(!e->bucket.empty() && !e->origin.host.empty() && e->origin.host.find_first_of("\r\n /") == std::string::npos);
       }
-      FUZZ_CHECK(http::percentDecode(http::percentEncode(text, false), true) == std::string(text));
+      FUZZ_CHECK(aquifer::percentDecode(aquifer::percentEncode(text, false), true) == std::string(text));
   }
   return 0;
 }

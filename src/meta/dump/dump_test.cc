@@ -172,6 +172,7 @@ TEST_P(DumpTest, WhatCannotBeIsNamed) {
   const std::string head = R"({"Setting":)" + formatToJson(format_) + R"(,"Counters":{},"FSTree":{"attr":{"inode":1,"type":"directory"},"entries":{)";
   const std::pair<const char*, const char*> cases[] = {
       {R"("a":{"attr":{"inode":0,"type":"regular"}}}}})", "inode 0"},
+      {R"("a":{"attr":{"inode":1e44,"type":"regular"}}}}})", "inode 0"},
       {R"("a":{"attr":{"inode":1,"type":"directory"}}}}})", "reserved inode 1"},
       {R"("a":{"attr":{"inode":5,"type":"wheel"}}}}})", "wheel"},
       {R"("a%2Fb":{"attr":{"inode":5,"type":"regular"}}}}})", "impossible name"},

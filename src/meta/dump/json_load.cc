@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <istream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <streambuf>
 
@@ -55,10 +58,19 @@ FileType typeOf(const std::string& word) {
   return it == types.end() ? FileType::none : it->second;
 }
 
+// Written with a point or an exponent it may be of any size: what does not fit is no number here.
+template <class T>
+std::optional<T> integer(const Json& value) {
+  if (value.is_number_integer()) return value.get<T>();
+  const double d = value.is_number_float() ? value.get<double>() : NAN;
+  if (!(d >= static_cast<double>(std::numeric_limits<T>::min()) && d < std::ldexp(1.0, std::numeric_limits<T>::digits))) return std::nullopt;
+  return static_cast<T>(d);
+}
+
 template <class T>
 T number(const Json& object, const char* name, T otherwise = 0) {
   auto it = object.find(name);
-  return it != object.end() && it->is_number() ? it->get<T>() : otherwise;
+  return it != object.end() ? integer<T>(*it).value_or(otherwise) : otherwise;
 }
 
 std::string text(const Json& object, const char* name) {
@@ -148,7 +160,7 @@ Status Loader::top(const std::string& name, const Json& value) {
   if (name == "Counters") {
     if (!value.is_object()) return Status(Code::corrupt, "Counters is not an object");
     for (auto& [word, n] : value.items())
-      if (n.is_number()) counters_[word] = n.get<int64_t>();
+      if (auto value = integer<int64_t>(n)) counters_[word] = *value;
     return {};
   }
   if (name == "Quotas") return quotas(value, Kind::dirQuota);
