@@ -183,6 +183,7 @@ Result<Endpoint> parseS3(std::string_view text, const Environment& environment) 
     return out;
   }
   if (const size_t vpce = host.find(".vpce.amazonaws.com"); vpce != std::string::npos) {
+    if (vpce == 0) return bad("is at no known kind of host", text);   // nothing stands where the region would
     out.region = host.substr(host.rfind('.', vpce - 1) + 1);
     out.region.resize(out.region.find('.'));
   } else {

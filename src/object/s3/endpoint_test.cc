@@ -59,6 +59,7 @@ TEST(Endpoint, BareNameAsksForItsRegion) {
 }
 
 TEST(Endpoint, PrivateLink) {
+  EXPECT_EQ(brief("s3", ".vpce.amazonaws.com/b"), "refused");
   EXPECT_EQ(brief("s3", "https://b.bucket.vpce-1a-2b.s3.us-east-2.vpce.amazonaws.com"),
             "https bucket.vpce-1a-2b.s3.us-east-2.vpce.amazonaws.com b us-east-2 path");
 }
