@@ -32,6 +32,7 @@ const std::vector<Command>& commands() {
       // TOOL
       benchCommand(),
       objbenchCommand(),
+      mdtestCommand(),
       warmupCommand(),
       rmrCommand(),
       cloneCommand(),

@@ -15,6 +15,7 @@ Command fsckCommand();
 Command gcCommand();
 Command infoCommand();
 Command loadCommand();
+Command mdtestCommand();
 Command mountCommand();
 Command objbenchCommand();
 Command profileCommand();

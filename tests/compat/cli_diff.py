@@ -122,6 +122,50 @@ def head(n):
     return lambda text: "\n".join(text.splitlines()[:n])
 
 
+def mdtest(b):
+    """Both make the same tree; what ours adds leaves nothing behind."""
+    trees, said = {}, {}
+    tree = """select e.name, e.type, n.mode, n.nlink, n.length, p.name, count(*) from jfs_edge e join jfs_node n using (inode)
+              left join jfs_edge p on p.inode = e.parent group by 1, 2, 3, 4, 5, 6 order by 1, 6"""
+
+    def lines(result):
+        return [re.sub(r" in \S+ \(\d+ ", " in T (N ", m) for _, m in log_lines(result.err) if re.match(r"Created? \d|Looked|Listed|Renamed|Removed", m)]
+
+    for who in ("ours", "theirs"):
+        folder = os.path.join(b.folder, who)
+        url = f"sqlite3://{folder}/md.db"
+        b.run(who, ["format", url, "mdvol", "--bucket", f"{folder}/mdob"])
+        r = b.run(who, ["mdtest", url, "/t", "--threads", "2", "--dirs", "2", "--depth", "2", "--files", "3", "--write", "1000",
+                        "--cache-dir", f"{folder}/mdcache"])
+        said[who] = lines(r)
+        with sqlite3.connect(f"{folder}/md.db") as db:
+            trees[who] = (r.code, db.execute(tree).fetchall())
+    b.check("mdtest makes the same tree", trees["ours"] == trees["theirs"] and trees["ours"][0] == 0 and len(trees["ours"][1]) > 20, str(trees))
+    b.check("mdtest says the same", said["ours"] == said["theirs"] and len(said["ours"]) == 3, str(said))
+    b.case(["mdtest", "sqlite3://{d}/md.db", "/t"], err="level")
+    b.case(["mdtest", "sqlite3://{d}/md.db"], out=head(2))
+    folder = os.path.join(b.folder, "ours")
+    url, log = f"sqlite3://{folder}/md.db", f"{folder}/md.log"
+    r = b.run("ours", ["mdtest", url, "/u", "--all", "--threads", "3", "--files", "4", "--write", "10", "--access-log", log, "--cache-dir", f"{folder}/mdcache"])
+    b.check("mdtest --all says what it did", r.code == 0 and lines(r)[1:] == [
+        "Created 13 dirs in T (N dirs/s)", "Created 156 files in T (N files/s)", "Looked up 156 files in T (N files/s)",
+        "Listed 13 dirs in T (N dirs/s)", "Renamed 156 files in T (N files/s)", "Removed 156 files in T (N files/s)",
+        "Removed 13 dirs in T (N dirs/s)"], r.err)
+    with sqlite3.connect(f"{folder}/md.db") as db:
+        left = db.execute("select cast(e.name as text) from jfs_edge e join jfs_edge p on p.inode = e.parent where p.name = 'u'").fetchall()
+        sessions = db.execute("select count(*) from jfs_session2").fetchone()[0]
+    b.check("mdtest --all takes its tree away", left == [], str(left))
+    b.check("mdtest leaves no session, nor when it fails", sessions == 0, str(sessions))
+    with open(log) as f:
+        made = [line for line in f if re.search(r"\] create \(", line)]
+    b.check("mdtest copies the access log", len(made) == 156, str(len(made)))
+    for args, word in ((["--threads", "0"], '"threads"'), (["--write", "-1"], '"write"'), (["--depth", "60"], "60 levels"), (["--access-log", "/nowhere/x"], "/nowhere/x")):
+        r = b.run("ours", ["mdtest", url, "/v", *args])
+        b.check(f"mdtest {' '.join(args)}", r.code == 1 and word in r.err and "FATAL" in r.err, r.err)
+    r = b.run("ours", ["mdtest", url, "//"])
+    b.check("mdtest at the root", r.code == 1 and "below the root" in r.err, r.err)
+
+
 def grammar(b):
     url = "sqlite3://{d}/g.db"
     b.case(["format", url, "gram", "--bucket", "{d}/gob"])
@@ -497,7 +541,7 @@ def main():
     p.add_argument("--ours", default=os.environ.get("AQUIFER", os.path.join(ROOT, "build", "aquifer")))
     p.add_argument("--theirs", default=os.environ.get("JUICEFS") or shutil.which("juicefs"))
     p.add_argument("--keep", action="store_true", help="leave the temporary folder")
-    p.add_argument("--only", default="", help="one part: grammar, volumes, across, quotas, encryption, trash, on_their_mount, on_our_mount")
+    p.add_argument("--only", default="", help="one part: grammar, volumes, across, quotas, encryption, trash, mdtest, on_their_mount, on_our_mount")
     p.add_argument("pattern", nargs="?", default="", help="only cases whose command line holds this text")
     a = p.parse_args()
     if not a.theirs:
@@ -511,7 +555,7 @@ def main():
     b = Bench(a.ours, a.theirs, folder)
     b.pattern = a.pattern
     try:
-        for part in (grammar, volumes, across, quotas, encryption, trash, on_their_mount, on_our_mount):
+        for part in (grammar, volumes, across, quotas, encryption, trash, mdtest, on_their_mount, on_our_mount):
             if a.only in ("", part.__name__):
                 part(b)
     finally:
