@@ -2,12 +2,15 @@
 // same layers that a mount uses below the kernel.
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -25,9 +28,8 @@ namespace aquifer::cli {
 
 namespace {
 
-constexpr int64_t kMostThreads = 1024, kMostLevels = 64, kMostFiles = 1'000'000'000, kMostBytes = 1 << 30;
+constexpr int64_t kMostThreads = 1024, kMostLevels = 64, kMostFiles = 100'000'000, kMostBytes = 1 << 30;
 constexpr uint64_t kMostDirs = 10'000'000;
-constexpr const char* kTree = "mdtest_tree.";
 
 // The vfs writes its lines for whoever reads the internal file; here they go on to a file of the user's.
 class AccessLogCopy {
@@ -51,12 +53,15 @@ class AccessLogCopy {
  private:
   void copy() {
     std::string buffer(1 << 16, '\0');
-    for (bool last = false; !last;) {
-      last = ended_;   // what was logged before the end is read once more
-      auto got = vfs_.read(ctx_, ino_, fh_, 0, std::as_writable_bytes(std::span(buffer.data(), buffer.size())), O_RDONLY);
+    meta::Context ctx;
+    ctx.interrupted = [this] { return ended_.load(); };   // no line is waited for then
+    for (;;) {
+      const bool last = ended_;   // then only our own reads are logged: what is less than a bufferful is the end
+      auto got = vfs_.read(ctx, ino_, fh_, 0, std::as_writable_bytes(std::span(buffer.data(), buffer.size())), O_RDONLY);
       if (!got) return;
       const std::string_view text(buffer.data(), *got);
       if (text != "#\n") std::fwrite(text.data(), 1, text.size(), out_);
+      if (last && text.size() < buffer.size()) return;
     }
   }
 
@@ -119,7 +124,7 @@ class MdTest {
   std::string fileName(int thread, int64_t i) const { return fmt::format("file.mdtest.{}.{}", thread, i); }
   Result<meta::Ino> start();
   Result<meta::Ino> makeDir(meta::Ino parent, const std::string& name);
-  Status makeTree(meta::Ino parent, const std::string& name, int64_t levels);
+  Status makeTree(meta::Ino parent, int64_t index, int64_t levels);
   Status makeFile(meta::Ino dir, const std::string& name);
   Status list(meta::Ino dir);
   // Runs body(thread) on `threads` threads and says how many of what were done a second. The first failure ends the run, after every
@@ -158,10 +163,11 @@ Result<meta::Ino> MdTest::start() {
   return at;
 }
 
-Status MdTest::makeTree(meta::Ino parent, const std::string& name, int64_t levels) {
+Status MdTest::makeTree(meta::Ino parent, int64_t index, int64_t levels) {
+  const auto name = fmt::format("mdtest_tree.{}", index);
   TRY_ASSIGN(const meta::Ino ino, makeDir(parent, name));
   dirs_.push_back({parent, ino, name});
-  for (int64_t i = 0; levels > 0 && i < plan_.width; ++i) TRY(makeTree(ino, kTree + std::to_string(i), levels - 1));
+  for (int64_t i = 0; levels > 0 && i < plan_.width; ++i) TRY(makeTree(ino, i, levels - 1));
   return {};
 }
 
@@ -177,17 +183,7 @@ Status MdTest::makeFile(meta::Ino dir, const std::string& name) {
 
 Status MdTest::list(meta::Ino dir) {
   TRY_ASSIGN(auto opened, vfs_.opendir(ctx_, dir, O_RDONLY));
-  uint64_t next = 0;
-  Status s;
-  for (bool more = true; s && more;) {
-    more = false;
-    size_t rows = 0;
-    s = vfs_.readdir(ctx_, dir, opened.fh, next, true, [&](const vfs::DirRow& row) {
-      if (++rows > 512) return !(more = true);   // as much as a reply to the kernel holds
-      next = row.nextOffset;
-      return true;
-    });
-  }
+  auto s = vfs_.readdir(ctx_, dir, opened.fh, 0, true, [](const vfs::DirRow&) { return true; });
   auto closed = vfs_.releasedir(ctx_, dir, opened.fh);
   return s ? closed : s;
 }
@@ -225,7 +221,7 @@ Status MdTest::run() {
   LOG_INFO("Create {} files in {} dirs", dirCount * plan_.files * plan_.threads, dirCount);
   TRY_ASSIGN(const meta::Ino folder, start());
   TRY_ASSIGN(const meta::Ino top, makeDir(folder, "test-dir.0-0"));
-  TRY(timed("Created", "dirs", 1, dirCount, [&](int) { return makeTree(top, kTree + std::string("0"), plan_.depth); }));
+  TRY(timed("Created", "dirs", 1, dirCount, [&](int) { return makeTree(top, 0, plan_.depth); }));
   TRY(eachFile("Created", [&](meta::Ino dir, const std::string& name) { return makeFile(dir, name); }));
   if (!plan_.all) return {};
   TRY(eachFile("Looked up", [&](meta::Ino dir, const std::string& name) { return vfs_.lookup(ctx_, dir, name).status(); }));

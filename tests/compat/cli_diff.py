@@ -157,8 +157,10 @@ def mdtest(b):
     b.check("mdtest --all takes its tree away", left == [], str(left))
     b.check("mdtest leaves no session, nor when it fails", sessions == 0, str(sessions))
     with open(log) as f:
-        made = [line for line in f if re.search(r"\] create \(", line)]
+        text = f.read()
+    made = re.findall(r"\] create \(", text)
     b.check("mdtest copies the access log", len(made) == 156, str(len(made)))
+    b.check("mdtest copies the log to its end", re.search(r"\] rmdir \(\d+,test-dir\.0-0\)", text) and text.endswith("\n"), text[-200:])
     for args, word in ((["--threads", "0"], '"threads"'), (["--write", "-1"], '"write"'), (["--depth", "60"], "60 levels"), (["--access-log", "/nowhere/x"], "/nowhere/x")):
         r = b.run("ours", ["mdtest", url, "/v", *args])
         b.check(f"mdtest {' '.join(args)}", r.code == 1 and word in r.err and "FATAL" in r.err, r.err)
