@@ -14,15 +14,13 @@ namespace aquifer::chunk {
 
 namespace {
 
-constexpr uint64_t kSmallestPool = 32u << 20;
 constexpr int kFetchThreads = 32;          // read-ahead and pieces of one request; foreground reads bring their own thread
 constexpr int kStageAttempts = 3;
 constexpr int64_t kIdleReadBuffer = 10'000'000'000;
 constexpr int64_t kBufferWaitMs = 60'000;
-constexpr uint64_t kFallbackMemory = 100u << 20;
 
 BlockConfig normalized(BlockConfig c) {
-  c.bufferSize = std::max(c.bufferSize, kSmallestPool);
+  c.bufferSize = std::max(c.bufferSize, c.leastBufferSize);
   if (c.maxReadahead == 0) c.maxReadahead = 8 * c.blockSize;
   c.maxUploads = std::max(1, c.maxUploads);
   c.maxDownloads = std::max(1, c.maxDownloads);
@@ -69,8 +67,8 @@ Status Store::start() {
         if (staging_) staging_->start();
       } else {
         // A client without its disk is slow, not useless.
-        LOG_WARN("{}; caching {} MiB in memory instead", disk.status().text(), kFallbackMemory >> 20);
-        cache_ = std::make_unique<MemoryCache>(kFallbackMemory, 0, config_.cacheExpireSec, true);
+        LOG_WARN("{}; caching {} MiB in memory instead", disk.status().text(), config_.fallbackCacheSize >> 20);
+        cache_ = std::make_unique<MemoryCache>(config_.fallbackCacheSize, 0, config_.cacheExpireSec, true);
       }
     }
   }

@@ -27,13 +27,14 @@ struct BlockConfig {
   std::string uuid;                      // of the volume: <cacheDir>/<uuid>/raw/…
   std::string cacheDirs;                 // ':'-separated, globs; "memory"; "" with cacheSize 0 = no cache
   uint64_t cacheSize = 100ull << 30, cacheItems = 0;
+  uint64_t fallbackCacheSize = 100u << 20;   // in memory, once no directory can be used
   double freeSpaceRatio = 0.1;
   uint32_t cacheMode = 0600;
   bool cachePartialOnly = false, cacheLargeWrite = false;
   Checksum checksum = Checksum::extend;
   Eviction eviction = Eviction::twoRandom;
   int64_t cacheScanIntervalSec = 3600, cacheExpireSec = 0;
-  uint64_t bufferSize = 300u << 20;
+  uint64_t bufferSize = 300u << 20, leastBufferSize = 32u << 20;   // a smaller bufferSize becomes the least
   uint64_t maxReadahead = 0;             // 0: 8 blocks
   int prefetch = 1, maxUploads = 20, maxDownloads = 200, ioRetries = 10;
   int putTimeoutMs = 60'000, getTimeoutMs = 60'000;

@@ -15,7 +15,14 @@ metrics::Histogram& mergedSizes() {
 }
 }  // namespace
 
-Status mergePieces(chunk::BlockStore& blocks, const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
+// A merge holds two blocks, what it read and what it writes, while it waits for a third. So many at a time that those waits can
+// always end: a quarter of the memory could be theirs, twice.
+Merger::Merger(chunk::BlockStore& blocks)
+    : blocks_(blocks), running_(static_cast<int>(blocks.buffers().limit() / (4 * blocks.config().blockSize))) {}
+
+Status Merger::merge(const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
+  auto& blocks = blocks_;
+  chunk::TokenHold turn(running_);
   const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks.config().blockSize, meta::kChunkSize));
   constexpr int64_t kBufferWaitMs = 60'000;
   TRY_ASSIGN(auto buffer, blocks.buffers().get(step, {}, kBufferWaitMs));
@@ -49,8 +56,8 @@ void wireDataHooks(meta::Meta& meta, chunk::BlockStore& blocks) {
   mergedSizes();   // shown from the start, not from the first compaction on
   meta::DataHooks hooks;
   hooks.deleteSlice = [&blocks](meta::SliceId id, uint32_t size) { return blocks.remove(id, size); };
-  hooks.compact = [&blocks](const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
-    return mergePieces(blocks, pieces, newId, tier);
+  hooks.compact = [merger = std::make_shared<Merger>(blocks)](const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
+    return merger->merge(pieces, newId, tier);
   };
   meta.setDataHooks(std::move(hooks));
 }

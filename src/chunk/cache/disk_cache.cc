@@ -11,7 +11,6 @@ namespace aquifer::chunk {
 
 namespace {
 
-constexpr uint64_t kFallbackMemory = 100u << 20;
 constexpr uint64_t kSmallestQueue = 2;   // blocks
 
 std::string withoutSlash(std::string path) {
@@ -47,6 +46,7 @@ std::vector<std::string> expandCacheDirs(const std::string& list, const std::str
 Result<std::unique_ptr<DiskCache>> DiskCache::open(const BlockConfig& config) {
   std::unique_ptr<DiskCache> cache(new DiskCache);
   cache->hashPrefix_ = config.hashPrefix;
+  cache->fallbackSize_ = config.fallbackCacheSize;
   const auto roots = expandCacheDirs(config.cacheDirs, config.uuid);
   if (roots.empty()) return Status(Code::config, "no cache directory matches " + config.cacheDirs);
   CacheDirConfig dir;
@@ -103,7 +103,7 @@ BlockCache* DiskCache::fallback() {
   std::lock_guard lock(mu_);
   if (!fallback_) {
     LOG_WARN("no cache directory is usable any more: caching in memory");
-    fallback_ = std::make_unique<MemoryCache>(kFallbackMemory, 0, 0, true);
+    fallback_ = std::make_unique<MemoryCache>(fallbackSize_, 0, 0, true);
   }
   return fallback_.get();
 }

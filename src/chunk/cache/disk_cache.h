@@ -36,6 +36,7 @@ class DiskCache : public BlockCache {
   std::shared_ptr<const Layout> build();
   std::vector<std::unique_ptr<CacheDir>> dirs_;   // sorted by path
   bool hashPrefix_ = false;
+  uint64_t fallbackSize_ = 0;
   std::mutex mu_;
   std::shared_ptr<const Layout> layout_;
   std::unique_ptr<BlockCache> fallback_;   // a small memory cache once every disk is down
