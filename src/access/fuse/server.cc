@@ -28,7 +28,6 @@
 namespace aquifer::fuse {
 namespace {
 
-constexpr size_t kMaxThreads = 512;                       // that serve requests; those that wait for locks come on top
 constexpr size_t kRequestBytes = (1 << 20) + (64 << 10);  // the largest WRITE, with room for its header
 constexpr size_t kSurplusPresent = 132 << 10;             // of the buffers of threads that come and go
 constexpr size_t kReplyBytes = (1 << 20) + 4096;
@@ -198,7 +197,7 @@ void ServerImpl::attachClones() {
 
 bool ServerImpl::spawn() {
   std::lock_guard lock(mu_);
-  if (stopping_ || threads_.size() >= kMaxThreads) return false;
+  if (stopping_ || threads_.size() >= config_.maxThreads) return false;
   const int fd = clones_.empty() ? fd_ : clones_[nextFd_++ % clones_.size()];
   Thread& self = threads_.emplace_back();
   if (freeNotes_.empty()) freeNotes_.push_back(usedNotes_++);
@@ -220,7 +219,7 @@ bool ServerImpl::spawn() {
 void ServerImpl::threadLoop(Thread& self, int fd) {
   setThreadName("fuse");
   {
-    PageBuffer buffer(kRequestBytes, self.base ? kRequestBytes : kSurplusPresent);
+    PageBuffer buffer(kRequestBytes, self.base ? std::min<size_t>(kRequestBytes, config_.maxWrite + (64 << 10)) : kSurplusPresent);
     Reply reply(kReplyBytes);
     InflightSlot* slot = inflight_.claim();
     for (bool first = true; slot && listeners_->join(first); first = false) {

@@ -25,6 +25,7 @@ Status unmountFuse(const std::string& mountPoint, bool lazy);
 
 struct ServerConfig {
   int threads = 0;  // that listen at the same time; 0: by cores
+  size_t maxThreads = 512;  // that serve requests; those that wait for locks come on top
   int64_t quickNanos = 1'000'000;  // see listeners.h: where metadata is a network away, below a trip
   uint32_t maxWrite = 1 << 20;
   bool writebackCache = false, asyncDio = false, debug = false, posixAcl = false, dontMask = false;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/page_ledger.h"
 
 namespace aquifer::chunk {
 
@@ -184,6 +185,7 @@ Status BlockFile::read(uint32_t off, object::MutableBytes out) const {
   if (stop > end) iov[count++] = {tail.data(), stop - end};
   TRY(readFully(fd_, iov, count, start));
   if (dropPageCache_) (void)posix_fadvise(fd_, start, stop - start, POSIX_FADV_DONTNEED);
+  dropReadPages(fd_, start, stop - start);
   for (uint32_t at = from; at < to;) {
     const uint32_t pieceEnd = std::min(to, at / kCrcPiece * kCrcPiece + kCrcPiece);
     uint32_t crc = 0, p = at;
@@ -238,6 +240,8 @@ Status makeDirs(const std::string& path, uint32_t mode, bool fix) {
 Status writeBlockFile(const std::string& path, object::Bytes data, std::string_view trailer, std::string_view footer, uint32_t mode,
                       uint32_t dirMode) {
   const std::string tmp = path + ".tmp";
+  const uint64_t bytes = data.size() + trailer.size() + footer.size();
+  PageGrant pages(bytes);
   int fd = -1;
   // The folder may be removed as an empty one between its making and the open: once more, then give up.
   for (int attempt = 0; attempt < 5; ++attempt) {
@@ -252,6 +256,7 @@ Status writeBlockFile(const std::string& path, object::Bytes data, std::string_v
                  {const_cast<char*>(footer.data()), footer.size()}};
   Status s = writeFully(fd, iov, 3);
   if (s && dropsPageCache()) (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  if (s) pages.wrote(fd, 0, bytes);
   if (::close(fd) != 0 && s) s = errnoStatus(errno);
   if (s && ::rename(tmp.c_str(), path.c_str()) != 0) s = errnoStatus(errno);
   if (!s) (void)::unlink(tmp.c_str());

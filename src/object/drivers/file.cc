@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/page_ledger.h"
 #include "base/random.h"
 #include "object/drivers/drivers.h"
 #include "object/drivers/file_list.h"
@@ -20,6 +21,7 @@ namespace aquifer::object {
 namespace {
 
 constexpr size_t kListBatch = 16 * 1024;  // names per folder in memory; a block folder holds about that many
+constexpr size_t kWritePiece = 4u << 20;
 constexpr size_t kTempNameBytes = 200;    // of the object's own name in the temporary one, which has to stay below 255
 
 class File {
@@ -75,12 +77,19 @@ std::string tempPath(const std::string& path) {
   return path.substr(0, name) + ".jfs." + path.substr(name, kTempNameBytes) + ".tmp." + std::to_string(next.fetch_add(1));
 }
 
+// In pieces, so that the bound on dirty pages holds for objects of any size.
 Status writeAll(int fd, Bytes data, const std::string& path) {
-  while (!data.empty()) {
-    const ssize_t n = ::write(fd, data.data(), data.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return statusOfErrno(errno, "write " + path);
-    data = data.subspan(static_cast<size_t>(n));
+  for (uint64_t done = 0; done < data.size();) {
+    const Bytes piece = data.subspan(done, std::min<size_t>(data.size() - done, kWritePiece));
+    PageGrant pages(piece.size());
+    for (size_t at = 0; at < piece.size();) {
+      const ssize_t n = ::write(fd, piece.data() + at, piece.size() - at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return statusOfErrno(errno, "write " + path);
+      at += static_cast<size_t>(n);
+    }
+    pages.wrote(fd, done, piece.size());
+    done += piece.size();
   }
   return {};
 }
@@ -107,6 +116,7 @@ class FileObjectStore : public ObjectStore {
       if (n == 0) break;
       done += static_cast<size_t>(n);
     }
+    if (done) dropReadPages(file.fd(), off, done);
     return done;
   }
 
