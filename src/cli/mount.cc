@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/main.h"
+#include "cli/memory_plan.h"
 #include "cli/mount_fstab.h"
 #include "cli/mount_plan.h"
 #include "cli/mount_point.h"
@@ -48,6 +49,9 @@ meta::Format checkVolume(const Args& args, const MountPlan& plan) {
   auto volume = openVolumeOrDie(plan.url, options);
   auto store = openStorage(volume.format, &args);
   if (!store) LOG_FATAL("object storage: {}", store.status().text());
+  auto blocks = blockConfig(volume.format, &args);
+  if (auto memory = planMemory(plan.memoryMax, plan.server.maxWrite, volume.format.encrypted(), blocks); !memory)
+    LOG_FATAL("{}", memory.status().text());
   if (plan.checkStorage) {
     if (auto s = checkStorage(**store); !s) LOG_FATAL("{}", s.text());
   }
@@ -154,6 +158,7 @@ Command mountCommand() {
           {"force", flag, "", "accepted; a live mount of the same volume is taken over"},
           {"hide-internal", flag, "", "leave .stats, .config and the like out of listings (the default; =false lists them)"},
           {"power-safe", flag, "", "every change survives power loss before it is acknowledged (slower: a disk sync each)"},
+          {"memory-max", text, "", "heap, buffers and page cache of this mount together, in MiB (auto: 90% of the container's limit)"},
           {"update-fstab", flag, "", "add or update the entry in /etc/fstab, and link /sbin/mount.juicefs"},
           {"disable-transparent-hugepage", flag, "", "no huge pages for this process"},
       }};

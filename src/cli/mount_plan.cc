@@ -12,6 +12,7 @@
 #include "access/fuse/mount_options.h"
 #include "base/log.h"
 #include "cli/main.h"
+#include "cli/memory_plan.h"
 #include "cli/mount_path.h"
 #include "cli/option_groups.h"
 #include "cli/values.h"
@@ -117,6 +118,9 @@ MountPlan mountPlanOrDie(const Args& a) {
   p.checkStorage = a.flag("check-storage");
   p.backupSkipTrash = a.flag("backup-skip-trash");
   p.backupMetaNanos = a.durationNanos("backup-meta");
+  auto memory = parseMemoryMax(a.text("memory-max"));
+  if (!memory) LOG_FATAL("{}", memory.status().text());
+  p.memoryMax = *memory;
   const char* skip = getenv("SKIP_BACKUP_META_CHECK");
   if (p.backupMetaNanos > 0 && p.backupMetaNanos < 300'000'000'000 && !(skip && std::string_view(skip) == "true")) {
     LOG_FATAL("backup-meta should not be less than 5 minutes: {}", durationText(p.backupMetaNanos));

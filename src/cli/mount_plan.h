@@ -22,6 +22,7 @@ struct MountPlan {
   std::string subdir;
   bool readOnly = false, checkStorage = false, backupSkipTrash = false;
   int64_t backupMetaNanos = 0;
+  uint64_t memoryMax = 0;      // bytes; 0: no bound
   bool givenDescriptor = false;  // /dev/fd/N
 };
 

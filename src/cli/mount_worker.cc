@@ -1,6 +1,7 @@
 #include "cli/mount_worker.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,9 +21,12 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/page_ledger.h"
 #include "base/thread_pool.h"
 #include "base/version.h"
 #include "cli/main.h"
+#include "cli/memory_guard.h"
+#include "cli/memory_plan.h"
 #include "cli/mount_backup.h"
 #include "cli/mount_config_json.h"
 #include "cli/mount_http.h"
@@ -78,6 +82,7 @@ class Worker {
  private:
   void becomeService();
   void openVolume();
+  void boundMemory();
   void openServers();
   vfs::VfsConfig vfsConfig();
   void openSession();
@@ -98,6 +103,7 @@ class Worker {
   std::unique_ptr<fuse::Server> server_;
   std::unique_ptr<StatusServer> metrics_, debug_;
   std::unique_ptr<MountBackup> backup_;
+  std::unique_ptr<MemoryGuard> memory_;
   chunk::BlockConfig blockConfig_;
   std::mutex mu_;  // of format_
   meta::Format format_;
@@ -134,6 +140,7 @@ void Worker::openVolume() {
   OpenMetaOptions options;
   options.config = metaConfig(args_, plan_.mountPoint);
   options.powerSafe = args_.flag("power-safe");
+  options.cacheBytes = engineShare(plan_.memoryMax);
   options.config.readOnly = plan_.readOnly;
   options.config.noBgJob |= plan_.readOnly;
   options.config.reuseSid = numberFrom(environment("_JFS_META_SID"));
@@ -146,10 +153,12 @@ void Worker::openVolume() {
   auto objects = openStorage(format_, &args_);
   if (!objects) LOG_FATAL("object storage: {}", objects.status().text());
   blockConfig_ = blockConfig(format_, &args_);
+  boundMemory();
   auto blocks = chunk::openBlockStore(std::move(*objects), blockConfig_);
   if (!blocks) LOG_FATAL("block store: {}", blocks.status().text());
   blocks_ = std::move(*blocks);
   facts_.cacheDirs = blocks_->cacheDirList();
+  if (plan_.memoryMax) memory_ = std::make_unique<MemoryGuard>(plan_.memoryMax, [this] { blocks_->dropReadBuffers(); });
   vfs::wireDataHooks(*meta_, *blocks_);
   meta_->onFatal([this](const std::string& why) {
     LOG_ERROR("{}: unmounting", why);
@@ -162,6 +171,23 @@ void Worker::openVolume() {
     std::lock_guard lock(mu_);
     format_ = f;
   });
+}
+
+// Before anything takes memory that would have to be given back.
+void Worker::boundMemory() {
+  if (!plan_.memoryMax) return;
+  auto memory = planMemory(plan_.memoryMax, plan_.server.maxWrite, format_.encrypted(), blockConfig_);
+  if (!memory) LOG_FATAL("{}", memory.status().text());
+  PageLedger::install(memory->pageCache);
+  plan_.server.maxWrite = plan_.mount.maxRead = memory->maxWrite;
+  plan_.server.maxThreads = memory->serverThreads;
+  // Few arenas and no sliding thresholds: what is freed goes back to the kernel.
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  LOG_INFO("memory: at most {}, of which buffers {}, pages on their way to disk {}, {} threads with requests of {}",
+           shortSize(plan_.memoryMax), shortSize(blockConfig_.bufferSize), shortSize(memory->pageCache), memory->serverThreads,
+           shortSize(memory->maxWrite));
 }
 
 std::string Worker::configText() {

@@ -113,6 +113,7 @@ Result<std::unique_ptr<meta::Meta>> openMeta(const std::string& given, const Ope
   storeOptions.readOnly = options.config.readOnly;
   storeOptions.create = options.create;
   storeOptions.powerSafeCommits = options.powerSafe;
+  storeOptions.cacheBytes = options.cacheBytes;
   storeOptions.ioRetries = options.config.ioRetries;
   TRY_ASSIGN(auto store, meta::openStore(full, storeOptions));
   auto config = options.config;

@@ -17,6 +17,7 @@ namespace aquifer::cli {
 struct OpenMetaOptions {
   bool create = false;         // format and load: the database may be empty
   bool powerSafe = false;      // every commit survives power loss
+  uint64_t cacheBytes = 0;     // see StoreOptions
   bool announce = true;        // log the address
   meta::MetaConfig config;     // hostName, version and ioRetries are filled in when empty
 };

@@ -13,6 +13,7 @@ struct StoreOptions {
   bool create = false;        // may create an empty database (format, load)
   bool powerSafeCommits = false;
   int ioRetries = 10;
+  uint64_t cacheBytes = 0;    // memory that an embedded engine may use for its pages; 0: as it likes
 };
 
 // `sqlite3://path?opts`, `mem://name` (process-wide by name, tests). No "://": redis:// is assumed, as the CLI spec says.

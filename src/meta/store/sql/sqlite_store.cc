@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/clock.h"
@@ -21,8 +22,16 @@ namespace aquifer::meta {
 namespace sql {
 namespace {
 
-constexpr int kWriterCacheKiB = 32768, kReaderCacheKiB = 8192;
+constexpr int kWriterCacheKiB = 32768, kReaderCacheKiB = 8192, kSmallestCacheKiB = 512;
 constexpr size_t kReaders = 8;
+
+// The page caches of all connections together keep within `bytes`: a third for the writer, the rest for the readers.
+int writerCacheKiB(uint64_t bytes) {
+  return bytes ? static_cast<int>(std::clamp<uint64_t>(bytes / 3 / 1024, kSmallestCacheKiB, kWriterCacheKiB)) : kWriterCacheKiB;
+}
+int readerCacheKiB(uint64_t bytes) {
+  return bytes ? static_cast<int>(std::clamp<uint64_t>(bytes / 3 * 2 / kReaders / 1024, kSmallestCacheKiB, kReaderCacheKiB)) : kReaderCacheKiB;
+}
 constexpr size_t kMaxGroup = 64;
 // A group ends early when its bodies took this long, so that a slow one delays the others by no more than its own time.
 constexpr int64_t kMaxGroupNanos = 10'000'000;
@@ -90,14 +99,14 @@ SqliteStore::~SqliteStore() {
 }
 
 Result<std::unique_ptr<MetaStore>> SqliteStore::open(const SqliteAddress& address, const StoreOptions& options) {
-  SqliteOpen how{address.path, options.readOnly, options.create && !options.readOnly, address.timeoutMs, kReaderCacheKiB};
+  SqliteOpen how{address.path, options.readOnly, options.create && !options.readOnly, address.timeoutMs, readerCacheKiB(options.cacheBytes)};
   auto store = std::make_unique<SqliteStore>(address, how, options);
   TRY(store->start());
   return std::unique_ptr<MetaStore>(std::move(store));
 }
 
 Status SqliteStore::start() {
-  TRY_ASSIGN(writer_, pool_.open(kWriterCacheKiB));
+  TRY_ASSIGN(writer_, pool_.open(writerCacheKiB(options_.cacheBytes)));
   if (options_.readOnly) return {};
   TRY_ASSIGN(auto journal, writer_->db->queryText("PRAGMA journal_mode"));
   if (address_.journal == "WAL" && journal != "wal") {

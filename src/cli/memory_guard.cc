@@ -1,0 +1,96 @@
+#include "cli/memory_guard.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/page_ledger.h"
+#include "base/thread_pool.h"
+
+namespace aquifer::cli {
+
+namespace {
+
+constexpr auto kInterval = std::chrono::milliseconds(100);
+constexpr int kLooksPerCheck = 50;                   // of who else is in the group
+constexpr int64_t kReclaimNanos = 1'000'000'000;     // the kernel is asked at most that often: it costs it time
+
+// Memory of a process that no file stands behind: what "RssAnon" and "RssShmem" of its status say.
+uint64_t ownBytes(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/status";
+  FILE* f = fopen(path.c_str(), "re");
+  if (!f) return 0;
+  uint64_t sum = 0;
+  char line[256];
+  while (fgets(line, sizeof line, f)) {
+    unsigned long long kib = 0;
+    if (sscanf(line, "RssAnon: %llu", &kib) == 1 || sscanf(line, "RssShmem: %llu", &kib) == 1) sum += kib * 1024;
+  }
+  fclose(f);
+  return sum;
+}
+
+}  // namespace
+
+MemoryGuard::MemoryGuard(uint64_t bound, std::function<void()> squeeze)
+    : bound_(bound), squeeze_(std::move(squeeze)), group_(ControlGroup::ofThisProcess()) {
+  metrics::gauge("memory_max_bytes", "what --memory-max promises").set(static_cast<double>(bound_));
+  metrics::gaugeCallback("memory_charged_bytes", "memory that counts against --memory-max: heap, buffers, page cache, the kernel's own",
+                         [this] { return static_cast<double>(charged()); });
+  metrics::gaugeCallback("memory_charged_peak_bytes", "the most that was seen of it", [this] { return static_cast<double>(peak()); });
+  thread_ = std::thread([this] { loop(); });
+}
+
+MemoryGuard::~MemoryGuard() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+  }
+  tick_.notify_all();
+  thread_.join();
+}
+
+uint64_t MemoryGuard::look() {
+  if (ours_) return group_->usage();
+  const auto* ledger = PageLedger::installed();
+  return ownBytes(getpid()) + ownBytes(getppid()) + (ledger ? ledger->held() : 0);
+}
+
+void MemoryGuard::relieve(uint64_t charged) {
+  if (charged < bound_ / 100 * 85) return;
+  dropPagesOfOpenFiles();
+  const int64_t now = monotonicNanos();
+  const bool near = charged >= bound_ / 100 * 93;
+  if (near) {
+    if (squeeze_) squeeze_();
+    malloc_trim(0);
+  }
+  if (!ours_ || now - reclaimedNanos_ < (near ? kReclaimNanos / 5 : kReclaimNanos)) return;
+  reclaimedNanos_ = now;
+  if (!group_->reclaim(charged - bound_ / 100 * 75)) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) LOG_INFO("the kernel's own memory of this mount cannot be given back: {} does not let us", group_->folder());
+  }
+}
+
+void MemoryGuard::loop() {
+  setThreadName("memory-guard");
+  std::unique_lock lock(mu_);
+  for (uint64_t n = 0; !stop_; ++n) {
+    lock.unlock();
+    if (n % kLooksPerCheck == 0) ours_ = group_ && group_->isOurs();
+    const uint64_t charged = look();
+    charged_.store(charged, std::memory_order_relaxed);
+    if (charged > peak()) peak_.store(charged, std::memory_order_relaxed);
+    relieve(charged);
+    lock.lock();
+    if (!stop_) tick_.wait_for(lock, kInterval);
+  }
+}
+
+}  // namespace aquifer::cli
