@@ -114,13 +114,15 @@ class Load:
         return self.pieces[(sum(name.encode()) * 7 + i) % 16]
 
     def write(self, rng):
+        # Under another name first: a reader beside a truncation may see zeros on any FUSE file system (docs/semantics.md).
         name = f"big{rng.randrange(12)}.{threading.get_ident() % 1000}"
-        with open(f"{self.mnt}/{name}", "wb", buffering=0) as f:
+        with open(f"{self.mnt}/new-{name}", "wb", buffering=0) as f:
             for i in range(self.big):
                 if time.time() > self.end:
                     return
                 f.write(self.piece(name, i))
                 self.count("MiB written")
+        os.rename(f"{self.mnt}/new-{name}", f"{self.mnt}/{name}")
 
     def some(self, rng):
         names = [n for n in os.listdir(self.mnt) if n.startswith("big")]
@@ -134,11 +136,8 @@ class Load:
             for i in range(self.big):
                 got = f.read(self.PIECE)
                 if len(got) < self.PIECE or time.time() > self.end:
-                    return          # it is being written
-                want = self.piece(name, i)
-                bad = [k for k in range(0, self.PIECE, 4096) if got[k:k + 4096] != want[k:k + 4096]]
-                zeros = sum(not any(got[k:k + 4096]) for k in bad)
-                assert not bad, f"{name}: wrong bytes in MiB {i}: {len(bad)} pages from {bad[0]}, {zeros} of them zeros"
+                    return
+                assert got == self.piece(name, i), f"{name}: wrong bytes in MiB {i}"
                 self.count("MiB read")
 
     def jump(self, rng):
@@ -152,12 +151,7 @@ class Load:
                 if time.time() > self.end or os.preadv(fd, [page], at * 4096) < 4096:
                     return
                 place = at * 4096 % self.PIECE
-                want = self.piece(name, at * 4096 // self.PIECE)[place:place + 4096]
-                if page[:] != want:
-                    got = page[:]
-                    time.sleep(0.5)
-                    os.preadv(fd, [page], at * 4096)
-                    raise AssertionError(f"{name}: wrong bytes in page {at} of {n}, {got.count(0)} zeros; later right: {page[:] == want}, size now {os.fstat(fd).st_size}")
+                assert page[:] == self.piece(name, at * 4096 // self.PIECE)[place:place + 4096], f"{name}: wrong bytes in page {at}"
                 self.count("random reads")
         finally:
             os.close(fd)
@@ -247,7 +241,7 @@ def main():
         r.skip("a mount in a bounded control group", why)
         r.end()
     seconds = a.seconds or (600 if a.soak else 20)
-    big = 160       # MiB a file; 24 of them: a data set many times the bound
+    big = 24 if seconds < 100 else 160       # MiB a file; 24 of them: a data set many times the bound
     cases = [
         ("192 MiB, cache on disk", within, (192, 256, seconds, big, None, "--cache-size", "512")),
         ("192 MiB, cache in memory", within, (192, 256, seconds, big, "/dev/shm", "--cache-size", "512")),
