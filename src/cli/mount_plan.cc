@@ -21,6 +21,8 @@ namespace aquifer::cli {
 namespace {
 
 constexpr uint32_t kNobody = 65534;
+// Not for ever: should a change ever be missed, this bounds for how long.
+constexpr vfs::Seconds kCoherentSeconds{60};
 
 vfs::Seconds seconds(const Args& a, const char* name) {
   return std::chrono::duration_cast<vfs::Seconds>(std::chrono::nanoseconds(a.durationNanos(name)));
@@ -77,6 +79,18 @@ void readSquash(const Args& a, MountPlan& plan) {
     s.rootSquash = true;
     read(a.text("root-squash"), "root-squash", &s.rootSquashUid, &s.rootSquashGid);
   }
+}
+
+// A time-out that was asked for counts if it is the shorter one.
+void readCoherence(const Args& a, vfs::VfsConfig* v) {
+  const auto choice = a.text("coherent-cache");
+  if (choice == "off") return;
+  if (choice != "on") LOG_FATAL("--coherent-cache: \"{}\" is neither on nor off", choice);
+  auto most = [&](const char* name, vfs::Seconds asked) { return a.isSet(name) ? std::min(asked, kCoherentSeconds) : kCoherentSeconds; };
+  v->coherentAttr = most("attr-cache", v->attrTimeout);
+  v->coherentEntry = most("entry-cache", v->entryTimeout);
+  v->coherentDirEntry = most("dir-entry-cache", v->dirEntryTimeout);
+  v->coherentNegative = most("negative-entry-cache", v->negativeTimeout);
 }
 
 }  // namespace
@@ -141,6 +155,7 @@ MountPlan mountPlanOrDie(const Args& a) {
   v.attrTimeout = seconds(a, "attr-cache"), v.entryTimeout = seconds(a, "entry-cache"),
   v.dirEntryTimeout = seconds(a, "dir-entry-cache");
   v.negativeTimeout = seconds(a, "negative-entry-cache"), v.openCache = seconds(a, "open-cache");
+  readCoherence(a, &v);
   v.readdirCache = a.flag("readdir-cache");
   v.readOnly = p.readOnly;
   v.hideInternal = a.isSet("hide-internal") ? a.flag("hide-internal") : true;

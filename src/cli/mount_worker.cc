@@ -313,6 +313,7 @@ void Worker::shutDown(int code) {
 void Worker::onHandOver() {
   LOG_INFO("handing the session over");
   backup_.reset();
+  vfs_->endCoherence();
   (void)vfs_->flushAll().isOk();
   serving_ = false;
   server_->stop();

@@ -23,22 +23,40 @@ EntryReply VfsImpl::specialReply(Ino ino) {
   return r;
 }
 
-EntryReply VfsImpl::reply(Ino ino, const Attr& attr) {
+EntryReply VfsImpl::reply(Ino ino, const Attr& attr, int64_t askedAt) {
   EntryReply r;
   r.ino = ino;
   r.attr = attr;
   r.attrTimeout = config_.attrTimeout;
   r.entryTimeout = attr.isDir() ? config_.dirEntryTimeout : config_.entryTimeout;
+  auto state = attr.isRegular() ? inodes_.find(ino) : nullptr;
+  bool dirty = state && state->dirty.load(std::memory_order_acquire);
+  // What is written here shows before it is committed; the trash changes with every removal, behind the kernel's back.
+  if (askedAt != 0 && !dirty && !meta::isTrash(ino) && !changes_.changedSince(ino, askedAt))
+    r.attrTimeout = coherence_.keepAttr(ino, askedAt, r.attrTimeout, config_.coherentAttr);
   if (!attr.isRegular()) {
     r.blocks512 = (attr.length + 511) / 512;
     return r;
   }
-  auto state = inodes_.find(ino);
-  bool dirty = state && state->dirty.load(std::memory_order_acquire);
   r.blocks512 = blockCounts_.of(ino, attr, !dirty);
   if (dirty) r.blocks512 = std::min((attr.length + 511) / 512, r.blocks512 + (state->uncommitted.load() + 511) / 512);
   seen_.told(ino, attr);
   return r;
+}
+
+EntryReply VfsImpl::named(Ino parent, std::string_view name, int64_t namedAt, EntryReply r) {
+  if (namedAt == 0 || meta::isTrash(parent)) return r;
+  r.entryTimeout = coherence_.keepName(parent, name, namedAt, r.entryTimeout, r.attr.isDir() ? config_.coherentDirEntry : config_.coherentEntry);
+  return r;
+}
+
+Result<EntryReply> VfsImpl::noSuchName(Ino parent, std::string_view name, int64_t namedAt) {
+  EntryReply none;
+  none.entryTimeout = config_.negativeTimeout;
+  if (namedAt != 0 && !meta::isTrash(parent))
+    none.entryTimeout = coherence_.keepName(parent, name, namedAt, none.entryTimeout, config_.coherentNegative);
+  if (none.entryTimeout.count() <= 0) return Code::notFound;
+  return none;
 }
 
 Attr VfsImpl::withUnflushed(Ino ino, Attr attr, int64_t askedAt) {
@@ -60,17 +78,18 @@ Attr VfsImpl::withUnflushed(Ino ino, Attr attr, int64_t askedAt) {
   return attr;
 }
 
-Result<EntryReply> VfsImpl::settle(const Context& ctx, meta::Entry entry, int64_t askedAt) {
+Result<EntryReply> VfsImpl::settle(const Context& ctx, Ino parent, std::string_view name, meta::Entry entry, int64_t askedAt, int64_t namedAt) {
   for (int round = 0; entry.attr.isRegular() && round < kMaxRounds && changes_.changedSince(entry.ino, askedAt); round++) {
     askedAt = monotonicNanos();
     TRY_ASSIGN(entry.attr, meta_.getattr(ctx, entry.ino));
   }
-  return reply(entry.ino, withUnflushed(entry.ino, entry.attr, askedAt));
+  return named(parent, name, namedAt, reply(entry.ino, withUnflushed(entry.ino, entry.attr, askedAt), askedAt));
 }
 
-Result<Attr> VfsImpl::freshAttr(const Context& ctx, Ino ino) {
+Result<Attr> VfsImpl::freshAttr(const Context& ctx, Ino ino, int64_t* asked) {
   for (int round = 0;; round++) {
     int64_t askedAt = monotonicNanos();
+    if (asked) *asked = askedAt;
     TRY_ASSIGN(auto attr, meta_.getattr(ctx, ino));
     attr = withUnflushed(ino, attr, askedAt);
     if (!attr.isRegular() || round >= kMaxRounds || !changes_.changedSince(ino, askedAt)) return attr;
@@ -93,9 +112,10 @@ Result<EntryReply> VfsImpl::getattr(const Context& ctx, Ino ino, Handle) {
   auto o = op(ctx, OpKind::getattr, isSpecialFile(ino));
   auto run = [&]() -> Result<EntryReply> {
     if (isSpecialFile(ino)) return specialReply(ino);
-    if (auto ghost = ghosts_.find(ino)) return reply(ino, *ghost);
-    TRY_ASSIGN(auto attr, ino == meta::kTrashIno ? trashAttr(ctx) : freshAttr(ctx, ino));
-    return reply(ino, attr);
+    if (auto ghost = ghosts_.find(ino)) return reply(ino, *ghost, 0);
+    int64_t askedAt = 0;
+    TRY_ASSIGN(auto attr, ino == meta::kTrashIno ? trashAttr(ctx) : freshAttr(ctx, ino, &askedAt));
+    return reply(ino, attr, askedAt);
   };
   return o.done(run(), [&](auto& r) { return fmt::format("({}):{}", ino, logged(r)); });
 }
@@ -123,9 +143,9 @@ Result<EntryReply> VfsImpl::setattr(const Context& ctx, Ino ino, Handle fh, bool
     if (isSpecialFile(ino)) return specialReply(ino);   // accepted and without effect, as tools expect
     if (ino == meta::kTrashIno) {
       TRY_ASSIGN(auto attr, trashAttr(ctx));
-      return reply(ino, attr);
+      return reply(ino, attr, 0);
     }
-    if (auto ghost = ghosts_.change(ino, set)) return reply(ino, *ghost);
+    if (auto ghost = ghosts_.change(ino, set)) return reply(ino, *ghost, 0);
     if (config_.readOnly) return Code::readOnly;
     int64_t askedAt = monotonicNanos();
     Attr attr;
@@ -146,10 +166,10 @@ Result<EntryReply> VfsImpl::setattr(const Context& ctx, Ino ino, Handle fh, bool
       changed = true;
     }
     if (!changed) {
-      TRY_ASSIGN(attr, freshAttr(ctx, ino));
-      return reply(ino, attr);
+      TRY_ASSIGN(attr, freshAttr(ctx, ino, &askedAt));
+      return reply(ino, attr, askedAt);
     }
-    auto r = reply(ino, withUnflushed(ino, attr, askedAt));
+    auto r = reply(ino, withUnflushed(ino, attr, askedAt), askedAt);
     changes_.changed(ino);
     return r;
   };

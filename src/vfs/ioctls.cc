@@ -40,6 +40,7 @@ Result<std::string> VfsImpl::doIoctl(const Context& ctx, Ino ino, uint32_t cmd, 
       if (flags & ~uint32_t{FS_IMMUTABLE_FL | FS_APPEND_FL | FS_SECRM_FL}) return Code::unsupported;
       TRY(meta_.setattr(ctx, ino, set));
       changes_.changed(ino);
+      coherence_.changedHere(ino);   // of the time of the change the kernel knows nothing
       return std::string();
     }
     case FS_IOC_FSGETXATTR: {

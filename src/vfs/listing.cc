@@ -80,8 +80,10 @@ Status VfsImpl::listEntries(const Context&, OpenFile& file, bool plus, const Row
         counted = dir.listedAt();
       }
       // A child that changed meanwhile goes without attributes: the kernel will ask.
-      if (!changes_.changedSince(e->dentry.ino, dir.listedAt()) && !ghosts_.find(e->dentry.ino)) {
-        entry = reply(e->dentry.ino, withUnflushed(e->dentry.ino, *e->attr, dir.listedAt()));
+      if (!changes_.changedSince(e->dentry.ino, dir.listedAt()) && !coherence_.changedSince(file.ino, e->dentry.ino, dir.listedAt()) &&
+          !ghosts_.find(e->dentry.ino)) {
+        auto attr = withUnflushed(e->dentry.ino, *e->attr, dir.listedAt());
+        entry = named(file.ino, e->name, dir.listedAt(), reply(e->dentry.ino, attr, dir.listedAt()));
         r.entry = &entry;
       }
     }

@@ -46,23 +46,19 @@ Result<EntryReply> VfsImpl::lookup(const Context& ctx, Ino parent, std::string_v
     if (isSpecialFile(parent)) return Code::notDirectory;
     if (special == meta::kTrashIno) {
       TRY_ASSIGN(auto attr, trashAttr(ctx));
-      return reply(special, attr);
+      return reply(special, attr, 0);
     }
     // Where the trash goes by another name or is not shown, its own name leads nowhere.
     if (parent == meta::kRootIno && name == meta::kTrashName) return Code::notFound;
     int64_t askedAt = monotonicNanos();
     auto found = meta_.lookup(ctx, parent, name);
     if (!found) {
-      if (found.is(Code::notFound) && config_.negativeTimeout.count() > 0) {
-        EntryReply none;
-        none.entryTimeout = config_.negativeTimeout;
-        return none;
-      }
+      if (found.is(Code::notFound)) return noSuchName(parent, name, unlessChanging(parent, askedAt));
       return found.status();
     }
     ghosts_.drop(found->ino);   // it has a name (again)
     if (meta::isTrash(parent)) trashSeen_.add(found->ino);
-    return settle(ctx, *found, askedAt);
+    return settle(ctx, parent, name, *found, askedAt, unlessChanging(parent, askedAt));
   };
   return o.done(run(), [&](auto& r) { return fmt::format("({},{}):{}", parent, logName(name), logged(r)); });
 }
@@ -88,7 +84,7 @@ Result<EntryReply> VfsImpl::mknod(const Context& ctx, Ino parent, std::string_vi
     int64_t askedAt = monotonicNanos();
     TRY_ASSIGN(auto entry, meta_.mknod(ctx, parent, name, type, mode & 07777, umaskOf(umask), rdev, {}, nullptr, wantIno));
     changes_.changed(parent);
-    return settle(ctx, entry, askedAt);
+    return settle(ctx, parent, name, entry, askedAt, askedAt);
   };
   return o.done(run(), [&](auto& r) {
     return fmt::format("({},{},{}:0{:04o},0x{:08X}):{}", parent, logName(name), modeString(mode), mode, rdev, logged(r));
@@ -99,9 +95,10 @@ Result<EntryReply> VfsImpl::mkdir(const Context& ctx, Ino parent, std::string_vi
   auto o = op(ctx, OpKind::mkdir);
   auto run = [&]() -> Result<EntryReply> {
     TRY(checkNewName(parent, name));
+    int64_t askedAt = monotonicNanos();
     TRY_ASSIGN(auto entry, meta_.mknod(ctx, parent, name, meta::FileType::directory, mode & 07777, umaskOf(umask), 0, {}, nullptr, wantIno));
     changes_.changed(parent);
-    return reply(entry.ino, entry.attr);
+    return named(parent, name, askedAt, reply(entry.ino, entry.attr, askedAt));
   };
   return o.done(run(), [&](auto& r) {
     return fmt::format("({},{},{}:0{:04o}):{}", parent, logName(name), modeString(mode), mode, logged(r));
@@ -113,9 +110,10 @@ Result<EntryReply> VfsImpl::symlink(const Context& ctx, Ino parent, std::string_
   auto run = [&]() -> Result<EntryReply> {
     TRY(checkNewName(parent, name));
     if (target.size() >= meta::kMaxSymlink) return Code::nameTooLong;
+    int64_t askedAt = monotonicNanos();
     TRY_ASSIGN(auto entry, meta_.mknod(ctx, parent, name, meta::FileType::symlink, 0777, 0, 0, target, nullptr, wantIno));
     changes_.changed(parent);
-    return reply(entry.ino, entry.attr);
+    return named(parent, name, askedAt, reply(entry.ino, entry.attr, askedAt));
   };
   return o.done(run(), [&](auto& r) { return fmt::format("({},{},{}):{}", parent, logName(name), logName(target), logged(r)); });
 }
@@ -125,6 +123,7 @@ Status VfsImpl::unlink(const Context& ctx, Ino parent, std::string_view name) {
   auto run = [&]() -> Status {
     TRY(checkOldName(parent, name));
     TRY_ASSIGN(auto gone, meta_.unlink(ctx, parent, name));
+    coherence_.removed(parent, name);
     changes_.changed(parent);
     changes_.changed(gone.ino);
     return {};
@@ -137,6 +136,7 @@ Status VfsImpl::rmdir(const Context& ctx, Ino parent, std::string_view name) {
   auto run = [&]() -> Status {
     TRY(checkOldName(parent, name));
     TRY_ASSIGN(auto gone, meta_.rmdir(ctx, parent, name));
+    coherence_.removed(parent, name);
     ghosts_.add(gone.ino, gone.attr);
     changes_.changed(parent);
     changes_.changed(gone.ino);
@@ -151,6 +151,7 @@ Status VfsImpl::rename(const Context& ctx, Ino parent, std::string_view name, In
     TRY(checkOldName(parent, name));
     TRY(checkOldName(newParent, newName));
     TRY_ASSIGN(auto r, meta_.rename(ctx, parent, name, newParent, newName, flags));
+    coherence_.renamed(parent, name, newParent, newName, flags & meta::kRenameExchange);
     changes_.changed(parent);
     changes_.changed(newParent);
     changes_.changed(r.moved.ino);
@@ -175,7 +176,7 @@ Result<EntryReply> VfsImpl::link(const Context& ctx, Ino ino, Ino newParent, std
     int64_t askedAt = monotonicNanos();
     TRY_ASSIGN(auto entry, meta_.link(ctx, ino, newParent, newName));
     changes_.changed(newParent);
-    auto r = settle(ctx, entry, askedAt);
+    auto r = settle(ctx, newParent, newName, entry, askedAt, askedAt);
     changes_.changed(ino);
     return r;
   };

@@ -9,6 +9,7 @@
 #include "base/stages.h"
 #include "base/status.h"
 #include "meta/ops/context.h"
+#include "meta/store/change_feed.h"
 #include "vfs/access_log.h"
 #include "vfs/slow_ops.h"
 
@@ -59,6 +60,7 @@ class Op {
   const bool quiet_;
   const int64_t start_;
   const StageNanos stages_;   // of the thread when the operation began
+  const meta::CallerKnows asked_;   // what it commits is what the kernel has asked for
 };
 
 }  // namespace aquifer::vfs

@@ -75,7 +75,7 @@ Result<OpenReply> VfsImpl::open(const Context& ctx, Ino ino, uint32_t flags) {
 }
 
 // A file that this very call has made: whoever creates a file may open it as asked, whatever its mode, and its attributes are known.
-Result<VfsImpl::Created> VfsImpl::openNew(const meta::Entry& entry, uint32_t flags) {
+Result<VfsImpl::Created> VfsImpl::openNew(Ino parent, std::string_view name, const meta::Entry& entry, uint32_t flags, int64_t askedAt) {
   meta_.adoptOpen(entry.ino);
   auto file = newFile(entry.ino, flags, entry.attr);
   if (!file) {
@@ -84,31 +84,35 @@ Result<VfsImpl::Created> VfsImpl::openNew(const meta::Entry& entry, uint32_t fla
   }
   const Attr attr = withUnflushed(entry.ino, entry.attr, 0);
   seen_.opened(entry.ino, attr);
-  return Created{reply(entry.ino, attr), OpenReply{.fh = (*file)->fh}};
+  return Created{named(parent, name, askedAt, reply(entry.ino, attr, askedAt)), OpenReply{.fh = (*file)->fh}};
 }
 
 // Made by somebody else since the kernel looked. What is not a plain file that the caller may open, the kernel should look up and
 // judge itself: on ESTALE it starts over.
-Result<VfsImpl::Created> VfsImpl::openExisting(const Context& ctx, const meta::Entry& entry, uint32_t flags) {
+Result<VfsImpl::Created> VfsImpl::openExisting(const Context& ctx, Ino parent, std::string_view name, const meta::Entry& entry, uint32_t flags,
+                                                 int64_t askedAt) {
   if (flags & O_EXCL) return Code::exists;
   if (!entry.attr.isRegular()) return Code::stale;
   Context opener = ctx;
   opener.checkPermission = true;
   auto opened = doOpen(opener, entry.ino, flags);
   if (!opened) return opened.is(Code::accessDenied) ? Status(Code::stale) : opened.status();
-  auto attr = freshAttr(ctx, entry.ino);
-  return Created{reply(entry.ino, attr ? *attr : entry.attr), *opened};
+  int64_t attrAt = 0;
+  auto attr = freshAttr(ctx, entry.ino, &attrAt);
+  if (!attr) return Created{reply(entry.ino, entry.attr, 0), *opened};
+  return Created{named(parent, name, askedAt, reply(entry.ino, *attr, attrAt)), *opened};
 }
 
 Result<VfsImpl::Created> VfsImpl::doCreate(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask,
                                            uint32_t flags, Ino wantIno) {
   TRY(checkNewName(parent, name));
   meta::Entry existing;
+  int64_t askedAt = monotonicNanos();
   auto made = meta_.mknod(ctx, parent, name, meta::FileType::regular, mode & 07777, umaskOf(umask), 0, {}, &existing, wantIno);
   if (!made && !(made.is(Code::exists) && existing.ino)) return made.status();
-  if (!made) return openExisting(ctx, existing, flags);
+  if (!made) return openExisting(ctx, parent, name, existing, flags, askedAt);
   changes_.changed(parent);
-  return openNew(*made, flags);
+  return openNew(parent, name, *made, flags, askedAt);
 }
 
 Result<VfsImpl::Created> VfsImpl::create(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask, uint32_t flags,
@@ -128,6 +132,7 @@ Result<VfsImpl::Created> VfsImpl::doTmpfile(const Context& ctx, Ino parent, uint
   auto gone = meta_.unlink(Context::root(), parent, name, true);
   changes_.changed(parent);
   changes_.changed(created.first.ino);
+  coherence_.changedHere(parent);   // the kernel thinks that nothing has happened to it
   if (!gone) {
     if (auto s = release(ctx, created.first.ino, created.second.fh, flags, 0, false); !s) LOG_WARN("release of {}: {}", name, s.text());
     return gone.status();

@@ -36,6 +36,9 @@ struct VfsConfig {
   std::function<std::string()> configJson;   // contents of .config, made by the mount command
   std::function<std::string()> statsText;    // contents of .stats
   int64_t handleLimit = 0;
+  // How long the kernel may keep what it was told while the metadata engine tells of changes, which are then taken back from it;
+  // 0: never longer than the time-outs above.
+  Seconds coherentAttr{0}, coherentEntry{0}, coherentDirEntry{0}, coherentNegative{0};
 };
 
 struct EntryReply {
@@ -62,6 +65,11 @@ class Notifier {
   virtual ~Notifier() = default;
   virtual void invalidateInode(Ino ino, int64_t off, int64_t len) = 0;   // off < 0: attributes only; len 0: to the end
   virtual void invalidateEntry(Ino parent, std::string_view name) = 0;
+  // As if the time-outs had run out, nothing more: what is mounted or open below stays. Sent before they return, perhaps after
+  // waiting for a request of ours: not to be called by who serves requests. canExpire false: the kernel is too old for names.
+  virtual bool canExpire() const { return false; }
+  virtual void expireAttributes(Ino) {}
+  virtual void expireEntry(Ino, std::string_view) {}
 };
 
 // What survives a worker's death in memory that the supervisor holds (access/fuse/crash_state.h implements it).
@@ -127,6 +135,7 @@ class Vfs {
   virtual Status flock(const Context&, Ino ino, Handle fh, uint64_t owner, meta::LockType type, bool block) = 0;
   virtual Result<std::string> ioctl(const Context&, Ino ino, Handle fh, uint32_t cmd, std::string_view in, size_t outSize) = 0;
   virtual Status flushAll() = 0;     // before unmount and hand-over
+  virtual void endCoherence() {}     // before a hand-over: what the kernel keeps for long is taken back
 };
 
 std::unique_ptr<Vfs> makeVfs(meta::Meta& meta, chunk::BlockStore& blocks, const VfsConfig& config);

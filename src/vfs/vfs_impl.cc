@@ -20,6 +20,9 @@ VfsImpl::VfsImpl(meta::Meta& meta, chunk::BlockStore& blocks, const VfsConfig& c
     auto table = weak.lock();
     return table ? static_cast<double>(table->size()) : 0.0;
   });
+  if (config_.coherentAttr.count() > 0 || config_.coherentEntry.count() > 0 || config_.coherentDirEntry.count() > 0 ||
+      config_.coherentNegative.count() > 0)
+    coherence_.watch(meta_.store(), meta_.rootIno());
   control_ = std::make_unique<ControlRunner>(ControlEnv{meta_, blocks_, *data_, notify_, config_.mountPoint});
 }
 
@@ -35,6 +38,7 @@ VfsImpl::~VfsImpl() {
 void VfsImpl::setNotifier(Notifier* notifier) {
   notifier_ = notifier;
   notify_.setNotifier(notifier);
+  coherence_.setNotifier(notifier);
 }
 
 Status VfsImpl::flushAll() { return data_->flushAll(); }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "vfs/change_clock.h"
+#include "vfs/coherence.h"
 #include "vfs/control/runner.h"
 #include "vfs/extents.h"
 #include "vfs/ghosts.h"
@@ -76,20 +77,27 @@ class VfsImpl : public Vfs {
   Status flock(const Context&, Ino ino, Handle fh, uint64_t owner, meta::LockType type, bool block) override;
   Result<std::string> ioctl(const Context&, Ino ino, Handle fh, uint32_t cmd, std::string_view in, size_t outSize) override;
   Status flushAll() override;
+  void endCoherence() override { coherence_.end(); }
 
  private:
   using Created = std::pair<EntryReply, OpenReply>;
   using Row = std::function<bool(const DirRow&)>;
 
   // ---- replies (attrs.cc) ----
-  EntryReply reply(Ino ino, const Attr& attr);               // time-outs, block count; remembers what the kernel is told
+  // Time-outs, block count; remembers what the kernel is told. askedAt: before metadata was asked; 0: not to be kept for long.
+  EntryReply reply(Ino ino, const Attr& attr, int64_t askedAt);
+  // The same under a name, or that there is none; namedAt: before metadata was asked for the name.
+  EntryReply named(Ino parent, std::string_view name, int64_t namedAt, EntryReply r);
+  Result<EntryReply> noSuchName(Ino parent, std::string_view name, int64_t namedAt);
+  // A change of ours under way may leave the kernel with a looked-up answer under a removed or another name: 0.
+  int64_t unlessChanging(Ino parent, int64_t askedAt) const { return changes_.changedSince(parent, askedAt) ? 0 : askedAt; }
   EntryReply specialReply(Ino ino);
   // Attributes as this client sees them: what it has written but not committed included. askedAt: before metadata was asked.
   Attr withUnflushed(Ino ino, Attr attr, int64_t askedAt);
   // The same for attributes that came along with a name; asked again if the inode was changed here meanwhile.
-  Result<EntryReply> settle(const Context& ctx, meta::Entry entry, int64_t askedAt);
+  Result<EntryReply> settle(const Context& ctx, Ino parent, std::string_view name, meta::Entry entry, int64_t askedAt, int64_t namedAt);
   Result<Attr> trashAttr(const Context& ctx);
-  Result<Attr> freshAttr(const Context& ctx, Ino ino);
+  Result<Attr> freshAttr(const Context& ctx, Ino ino, int64_t* askedAt = nullptr);
   std::string logged(const Result<EntryReply>& r) const { return r && r->ino ? logEntry(r->ino, r->attr) : std::string(); }
   Op op(const Context& ctx, OpKind kind, bool quiet = false) { return Op(log_, ctx, kind, quiet); }
 
@@ -100,8 +108,9 @@ class VfsImpl : public Vfs {
 
   // ---- open files (open.cc) ----
   Result<FileRef> newFile(Ino ino, uint32_t flags, const Attr& attr);
-  Result<Created> openNew(const meta::Entry& entry, uint32_t flags);
-  Result<Created> openExisting(const Context& ctx, const meta::Entry& entry, uint32_t flags);
+  Result<Created> openNew(Ino parent, std::string_view name, const meta::Entry& entry, uint32_t flags, int64_t askedAt);
+  Result<Created> openExisting(const Context& ctx, Ino parent, std::string_view name, const meta::Entry& entry, uint32_t flags,
+                               int64_t askedAt);
   bool replacedElsewhere(const Context& ctx, Ino ino, const Status& why);
   Result<OpenReply> doOpen(const Context& ctx, Ino ino, uint32_t flags);
   Result<Created> doCreate(const Context& ctx, Ino parent, std::string_view name, uint16_t mode, uint16_t umask, uint32_t flags, Ino wantIno);
@@ -151,6 +160,7 @@ class VfsImpl : public Vfs {
   Ghosts ghosts_;
   BlockCounts blockCounts_;
   NotifyQueue notify_;
+  Coherence coherence_;
   std::atomic<Notifier*> notifier_{nullptr};       // for what may be told at once: attributes only
   std::atomic<OpenRecorder*> recorder_{nullptr};
   Handles handles_;

@@ -41,14 +41,18 @@ void KernelNotifier::push(Message m) {
   ready_.notify_one();
 }
 
-void KernelNotifier::invalidateInode(vfs::Ino ino, int64_t off, int64_t len) { push({ino, false, off, len, {}}); }
+void KernelNotifier::invalidateInode(vfs::Ino ino, int64_t off, int64_t len) { push({ino, false, false, off, len, {}}); }
 
-void KernelNotifier::invalidateEntry(vfs::Ino parent, std::string_view name) { push({parent, true, 0, 0, std::string(name)}); }
+void KernelNotifier::invalidateEntry(vfs::Ino parent, std::string_view name) { push({parent, true, false, 0, 0, std::string(name)}); }
+
+void KernelNotifier::expireAttributes(vfs::Ino ino) { send({ino, false, true, -1, 0, {}}); }
+
+void KernelNotifier::expireEntry(vfs::Ino parent, std::string_view name) { send({parent, true, true, 0, 0, std::string(name)}); }
 
 void KernelNotifier::send(const Message& m) {
   Status sent;
   if (m.entry) {
-    NotifyInvalEntry body{m.ino, static_cast<uint32_t>(m.name.size()), 0};
+    NotifyInvalEntry body{m.ino, static_cast<uint32_t>(m.name.size()), m.expire ? kExpireOnly : 0};
     sent = notifyKernel(fd_, Notify::invalEntry, std::as_bytes(std::span(&body, 1)),
                         std::as_bytes(std::span(m.name.c_str(), m.name.size() + 1)));
   } else {

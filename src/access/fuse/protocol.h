@@ -123,6 +123,7 @@ struct Dirent { uint64_t ino, off; uint32_t nameLen, type; };  // then the name,
 struct DirentPlus { EntryOut entry; Dirent dirent; };
 struct NotifyInvalInode { uint64_t ino; int64_t off, len; };
 struct NotifyInvalEntry { uint64_t parent; uint32_t nameLen, flags; };  // then the name and a NUL
+inline constexpr uint32_t kExpireOnly = 1;  // of NotifyInvalEntry: the kernel asks again, nothing is detached
 
 static_assert(sizeof(InHeader) == 40 && sizeof(OutHeader) == 16 && sizeof(AttrOut) == 88 && sizeof(EntryOut) == 128);
 static_assert(sizeof(InitIn) == 64 && sizeof(InitOut) == 64 && sizeof(SetattrIn) == 88 && sizeof(StatfsOut) == 80);

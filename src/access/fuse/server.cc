@@ -134,6 +134,7 @@ Status ServerImpl::negotiate() {
     reply.put(result.out);
     TRY(writeMessage(fd_, reply.finish(head.unique)));
     if (in.major > kProtocolMajor) continue;  // it asks again with our number
+    notifier_.setCanExpire(result.flags & kInitHasExpireOnly);
     if (result.tooOld) return Status(Code::unsupported, "the kernel's FUSE protocol is older than 7.12");
     InHeader saved = head;
     saved.len = kInitRequestSize;
@@ -145,8 +146,9 @@ Status ServerImpl::negotiate() {
 }
 
 Status ServerImpl::adopt(const std::string& init, bool resend) {
-  TRY(parseInit(init));
+  TRY_ASSIGN(const auto in, parseInit(init));
   init_ = init;
+  notifier_.setCanExpire(negotiateInit(in, config_).flags & kInitHasExpireOnly);
   TRY(attachState());
   const Survivors survivors = state_->recover();
   if (survivors.nextHandle) vfs_.startHandlesFrom(std::max(vfs_.nextHandle(), survivors.nextHandle));

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "meta/store/change_feed.h"
 #include "meta/store/record.h"
 
 namespace aquifer::meta {
@@ -137,6 +138,9 @@ class MetaStore {
   virtual Status sync() = 0;
   // Changes when anybody, in this process or another, has committed; 0 where the store cannot tell. Cheap.
   virtual uint64_t changeCounter() { return 0; }
+  // Tells `sink` of commits, begins with live() or, if that takes a moment, lost(). One at a time. Code::unsupported where the store
+  // cannot; unavailable where the system does not let it.
+  virtual Result<std::unique_ptr<ChangeFeed>> watch(ChangeSink& /*sink*/) { return Code::unsupported; }
   // References with a count <= 0 (slices waiting for deletion); at most `limit`.
   virtual Result<std::vector<std::pair<SliceId, uint32_t>>> unusedSlices(size_t limit) = 0;
 };

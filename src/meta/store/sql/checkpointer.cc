@@ -32,7 +32,9 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::watch(SqliteConnection& writer) {
   auto onCommit = [](void* self, sqlite3*, const char*, int frames) {
-    static_cast<Checkpointer*>(self)->grownTo(frames);
+    auto* it = static_cast<Checkpointer*>(self);
+    it->commits_.fetch_add(1, std::memory_order_relaxed);
+    it->grownTo(frames);
     return SQLITE_OK;
   };
   sqlite3_wal_hook(writer.handle(), onCommit, this);

@@ -21,6 +21,8 @@ class Checkpointer {
   ~Checkpointer();
   // Hears of every commit of this connection from now on.
   void watch(SqliteConnection& writer);
+  // How many it has heard of.
+  uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
 
  private:
   void grownTo(int frames);
@@ -32,6 +34,7 @@ class Checkpointer {
   const std::function<void(const std::function<void()>&)> alone_;
   ReaderGate& readers_;
   std::unique_ptr<SqliteConnection> db_;
+  std::atomic<uint64_t> commits_{0};
   std::atomic<int> wanted_;  // frames from which on there is work
   std::mutex mu_;
   std::condition_variable wake_;

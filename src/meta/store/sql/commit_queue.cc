@@ -5,7 +5,7 @@
 namespace aquifer::meta::sql {
 
 Status CommitQueue::run(const TxnBody& body, const TxnOptions& options) {
-  Member me{body, options, {}, false, {}};
+  Member me{body, options, CallerKnows::now(), {}, false, {}};
   std::unique_lock lock(mu_);
   // A body that starts another write transaction would wait for itself.
   if (leading_ && leader_ == std::this_thread::get_id()) return Status(Code::deadlock, "a transaction inside a transaction");

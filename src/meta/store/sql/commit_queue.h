@@ -18,6 +18,7 @@ class CommitQueue {
   struct Member {
     const TxnBody& body;
     const TxnOptions& options;
+    bool callerKnows = false;  // see change_feed.h
     Status status;
     bool done = false;
     std::condition_variable wake;

@@ -228,17 +228,22 @@ Result<std::vector<std::string>> SqliteConnection::queryTexts(const std::string&
 
 void SqliteConnection::dropStatements() { idle_.clear(); }
 
-uint64_t SqliteConnection::walChange() {
+const volatile char* SqliteConnection::walIndex() {
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods) return 0;
-  if (file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return 0;
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods) return nullptr;
+  if (file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return nullptr;
   void volatile* region = nullptr;
-  if (file->pMethods->xShmMap(file, 0, kShmRegion, 0, &region) != SQLITE_OK || !region) return 0;
+  if (file->pMethods->xShmMap(file, 0, kShmRegion, 0, &region) != SQLITE_OK) return nullptr;
+  return static_cast<const volatile char*>(region);
+}
+
+uint64_t SqliteConnection::walChange() {
+  auto* region = walIndex();
+  if (!region) return 0;
   // The header of the index (SQLite's file format, section "WAL-index"): a counter of changes, the number of frames, and the
   // checksum of the last frame, which differs even where the counter starts again.
   auto word = [&](size_t offset) {
-    return __atomic_load_n(reinterpret_cast<const volatile uint32_t*>(static_cast<const volatile char*>(region) + offset),
-                           __ATOMIC_ACQUIRE);
+    return __atomic_load_n(reinterpret_cast<const volatile uint32_t*>(region + offset), __ATOMIC_ACQUIRE);
   };
   uint64_t change = word(8), frames = word(16), checksum = word(24);
   return (change << 32 ^ frames << 20 ^ checksum) | uint64_t{1} << 63;

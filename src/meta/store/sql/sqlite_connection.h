@@ -46,6 +46,8 @@ class SqliteConnection : public Connection {
   // A number that differs after every commit of any connection, read from the shared index of the -wal without a system call;
   // 0 if the database is not in WAL mode.
   uint64_t walChange();
+  // The first page of that shared index, valid while this connection is open; nullptr if the database is not in WAL mode.
+  const volatile char* walIndex();
   // Does another process have a transaction open at this moment?
   bool hasExternalReader();
   sqlite3* handle() { return db_; }

@@ -16,6 +16,7 @@
 #include "meta/store/sql/sql_txn.h"
 #include "meta/store/sql/sqlite_pool.h"
 #include "meta/store/sql/sqlite_url.h"
+#include "meta/store/sql/wal_watch.h"
 
 namespace aquifer::meta {
 
@@ -51,6 +52,7 @@ class SqliteStore : public MetaStore {
   Status drop() override;
   Status sync() override;
   uint64_t changeCounter() override;
+  Result<std::unique_ptr<ChangeFeed>> watch(ChangeSink& sink) override { return watch_.start(sink); }
   Result<std::vector<std::pair<SliceId, uint32_t>>> unusedSlices(size_t limit) override;
 
  private:
@@ -59,7 +61,7 @@ class SqliteStore : public MetaStore {
   size_t executeGroup(std::vector<CommitQueue::Member*>& batch);
   // Runs the members' bodies and applies their writes inside the open database transaction.
   Status runMembers(std::vector<CommitQueue::Member*>& batch, size_t* decided);
-  Status finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided);
+  Status finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided, WalWatch::Own& own);
   void runAlone(CommitQueue::Member& member);
   Status rollback(Status why);
   // After an error of the engine: perhaps the tables have changed under us, then the next attempt will work.
@@ -78,6 +80,8 @@ class SqliteStore : public MetaStore {
   CommitQueue queue_;
   ReaderGate readers_;
   Checkpointer checkpointer_;
+  WalWatch watch_;
+  std::vector<Key> told_;   // of the group under way: nodes and names that its callers do not know to have changed
   std::atomic<bool> directorySynced_{false};
 };
 
@@ -86,7 +90,8 @@ SqliteStore::SqliteStore(SqliteAddress address, const SqliteOpen& how, const Sto
       options_(options),
       pool_(how, address_.tablePrefix, kReaders),
       queue_([this](auto& batch) { return executeGroup(batch); }, kMaxGroup),
-      checkpointer_(how, [this](auto& work) { queue_.alone(work); }, readers_) {
+      checkpointer_(how, [this](auto& work) { queue_.alone(work); }, readers_),
+      watch_(how) {
   traits_.name = "sqlite3";
   traits_.parentsFromDentries = true;
   traits_.embedded = true;
@@ -152,16 +157,18 @@ size_t SqliteStore::executeGroup(std::vector<CommitQueue::Member*>& batch) {
   if (auto s = pool_.refresh(*writer_); !s) return failAll(s);
   courtesy_.beforeCommit(*writer_->db);
   if (auto s = writer_->db->control(Control::beginImmediate); !s) return failAll(s);
+  std::optional<WalWatch::Own> own(watch_);
   size_t decided = 0;
   auto status = runMembers(batch, &decided);
   if (status) {
-    status = finishGroup(batch, decided);
+    status = finishGroup(batch, decided, *own);
     if (status) return decided;
     // Nothing is committed; what a body found wrong may have come from a neighbour whose writes are gone now.
     for (size_t i = 0; i < decided; ++i) batch[i]->status = batch[i]->status ? status : Status(Code::conflict);
     return decided;
   }
   status = rollback(std::move(status));
+  own.reset();
   if (batch.size() == 1) {
     batch[0]->status = explain(*writer_, std::move(status));
     return 1;
@@ -174,18 +181,26 @@ size_t SqliteStore::executeGroup(std::vector<CommitQueue::Member*>& batch) {
 Status SqliteStore::runMembers(std::vector<CommitQueue::Member*>& batch, size_t* decided) {
   auto started = monotonicNanos();
   group_.clear();
+  told_.clear();
   for (auto* member : batch) {
     SqlTxn txn(*writer_->mapping, group_);
     member->status = runBody(member->body, txn);
-    if (member->status) TRY(txn.apply());
+    if (member->status) {
+      TRY(txn.apply());
+      if (!member->callerKnows)
+        for (auto& [key, change] : txn.writes().changes())
+          if (key.kind == Kind::node || key.kind == Kind::dentry) told_.push_back(key);
+    }
     ++*decided;
     if (monotonicNanos() - started > kMaxGroupNanos) break;
   }
   return group_.flush(*writer_->mapping);
 }
 
-Status SqliteStore::finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided) {
+Status SqliteStore::finishGroup(std::vector<CommitQueue::Member*>& batch, size_t decided, WalWatch::Own& own) {
+  const auto commits = checkpointer_.commits();
   if (auto s = writer_->db->control(Control::commit); !s) return rollback(std::move(s));
+  own.committed(checkpointer_.commits() != commits, told_);
   courtesy_.afterCommit(*writer_->db);
   bool powerSafe = options_.powerSafeCommits;
   for (size_t i = 0; i < decided; ++i) powerSafe |= batch[i]->options.powerSafe;
