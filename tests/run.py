@@ -41,6 +41,7 @@ def suites(soak):
         ("crash", PY + ["tests/crash/kills.py", *s], 900, False),
         ("huge directory", PY + ["tests/mount/huge_dir.py", *s], 600, False),
         ("memory bound", PY + ["tests/mount/memory.py", *s], 300, False),
+        ("coherent caches", PY + ["tests/mount/coherence.py", *s], 120, False),
         ("durability", PY + ["tests/mount/durability.py"], 120, False),
         ("one file", PY + ["tests/mount/one_file.py", *s], 300, False),
         ("tools", PY + ["tests/mount/tools.py"], 300, False),

@@ -157,7 +157,7 @@ Command mountCommand() {
           {"log", text, defaultLogFile("juicefs.log"), "log file of a mount in the background"},
           {"force", flag, "", "accepted; a live mount of the same volume is taken over"},
           {"hide-internal", flag, "", "leave .stats, .config and the like out of listings (the default; =false lists them)"},
-          {"coherent-cache", text, "on", "let the kernel keep names and attributes until another client changes them, where the engine tells (on, off)"},
+          {"coherent-cache", text, "off", "on: the kernel keeps names and attributes until another client changes them, where the engine tells"},
           {"power-safe", flag, "", "every change survives power loss before it is acknowledged (slower: a disk sync each)"},
           {"memory-max", text, "", "heap, buffers and page cache of this mount together, in MiB (auto: 90% of the container's limit)"},
           {"update-fstab", flag, "", "add or update the entry in /etc/fstab, and link /sbin/mount.juicefs"},

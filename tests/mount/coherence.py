@@ -241,7 +241,7 @@ def main():
     check = lambda name, *a: re.search(args.only, name) and r.check(name, *a)
     ours, theirs = aquifer(), juicefs()
     with Volume(ours, "--enable-acl") as v:
-        a, b = v.mount(ours, "a"), v.mount(ours, "b")
+        a, b = v.mount(ours, "a", "--coherent-cache", "on"), v.mount(ours, "b", "--coherent-cache", "on")
         settle(b)
         check("SQLite: nothing is asked twice", stays, b)
         check("SQLite: a change is seen at once", seen_at_once, a, b, n, KINDS, args.figures)
