@@ -6,22 +6,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "base/proc_stat.h"
+#include "base/text_file.h"
 
 namespace aquifer {
 
 namespace {
 
 constexpr uint64_t kNoLimit = 1ull << 60;   // version 1 writes "no limit" as the largest number of whole pages
-
-std::string fileText(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::optional<uint64_t> fileNumber(const std::string& path) {
   const std::string text = fileText(path);
@@ -76,22 +71,12 @@ std::optional<Mounted> mountOf(int version, const std::string& mountinfo) {
   return std::nullopt;
 }
 
-pid_t parentOf(pid_t pid) {
-  const std::string text = fileText("/proc/" + std::to_string(pid) + "/stat");
-  const size_t paren = text.rfind(')');   // the name may hold anything
-  if (paren == std::string::npos) return 0;
-  std::istringstream rest(text.substr(paren + 1));
-  std::string state;
-  pid_t parent = 0;
-  rest >> state >> parent;
-  return parent;
-}
-
 // `below` descends from `above`.
 bool descends(pid_t below, pid_t above) {
   for (int depth = 0; below > 0 && depth < 64; ++depth) {
     if (below == above) return true;
-    below = parentOf(below);
+    const auto stat = procStat("/proc/" + std::to_string(below));
+    below = stat ? stat->parent : 0;
   }
   return false;
 }

@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/page_ledger.h"
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 
 namespace aquifer::cli {
@@ -20,19 +23,13 @@ constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr int kLooksPerCheck = 50;                   // of who else is in the group
 constexpr int64_t kReclaimNanos = 1'000'000'000;     // the kernel is asked at most that often: it costs it time
 
-// Memory of a process that no file stands behind: what "RssAnon" and "RssShmem" of its status say.
+// Memory of a process that no file stands behind.
 uint64_t ownBytes(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/status";
-  FILE* f = fopen(path.c_str(), "re");
-  if (!f) return 0;
-  uint64_t sum = 0;
-  char line[256];
-  while (fgets(line, sizeof line, f)) {
-    unsigned long long kib = 0;
-    if (sscanf(line, "RssAnon: %llu", &kib) == 1 || sscanf(line, "RssShmem: %llu", &kib) == 1) sum += kib * 1024;
-  }
-  fclose(f);
-  return sum;
+  const std::string status = fileText("/proc/" + std::to_string(pid) + "/status");
+  uint64_t kib = 0;
+  for (const std::string_view name : {"\nRssAnon:", "\nRssShmem:"})
+    if (const size_t at = status.find(name); at != std::string::npos) kib += std::strtoull(status.c_str() + at + name.size(), nullptr, 10);
+  return kib * 1024;
 }
 
 }  // namespace
@@ -72,10 +69,9 @@ void MemoryGuard::relieve(uint64_t charged) {
   }
   if (!ours_ || now - reclaimedNanos_ < (near ? kReclaimNanos / 5 : kReclaimNanos)) return;
   reclaimedNanos_ = now;
-  if (!group_->reclaim(charged - bound_ / 100 * 75)) {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true)) LOG_INFO("the kernel's own memory of this mount cannot be given back: {} does not let us", group_->folder());
-  }
+  if (group_->reclaim(charged - bound_ / 100 * 75) || saidRefused_) return;
+  saidRefused_ = true;
+  LOG_INFO("the kernel's own memory of this mount cannot be given back: {} does not let us", group_->folder());
 }
 
 void MemoryGuard::loop() {

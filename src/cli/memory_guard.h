@@ -35,6 +35,7 @@ class MemoryGuard {
   bool ours_ = false;   // the group's account is ours alone
   std::atomic<uint64_t> charged_{0}, peak_{0};
   int64_t reclaimedNanos_ = 0;
+  bool saidRefused_ = false;
   std::mutex mu_;
   std::condition_variable tick_;
   bool stop_ = false;

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/control_group.h"
-#include "base/log.h"
 #include "chunk/cache/disk_cache.h"
 #include "cli/values.h"
 
@@ -65,7 +64,6 @@ uint64_t engineShare(uint64_t total) { return total ? percent(total - kFixed, 10
 
 Result<MemoryPlan> planMemory(uint64_t total, uint32_t maxWrite, bool encrypted, chunk::BlockConfig& blocks) {
   MemoryPlan plan;
-  plan.total = total;
   plan.maxWrite = maxWrite;
   if (total == 0) return plan;
   uint64_t rest = total - kFixed - engineShare(total);

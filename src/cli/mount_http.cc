@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/proc_stat.h"
 #include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "cli/main.h"
@@ -35,9 +36,8 @@ std::string threadList() {
     const std::string base = std::string("/proc/self/task/") + e->d_name;
     std::string name = fileText(base + "/comm");
     if (!name.empty() && name.back() == '\n') name.pop_back();
-    const std::string stat = fileText(base + "/stat");
-    const size_t close = stat.rfind(')');
-    const char state = close != std::string::npos && close + 2 < stat.size() ? stat[close + 2] : '?';
+    const auto stat = procStat(base);
+    const char state = stat ? stat->state : '?';
     out += std::string("thread ") + e->d_name + " [" + name + ", " + state + "]:\n  " + fileText(base + "/wchan") +
            "\n  syscall " + fileText(base + "/syscall") + "\n";
     ++count;

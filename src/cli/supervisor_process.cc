@@ -1,4 +1,5 @@
 #include "cli/supervisor_process.h"
+#include "base/proc_stat.h"
 #include "base/text_file.h"
 
 #include <dirent.h>
@@ -104,9 +105,8 @@ std::vector<std::string> describeThreads(pid_t pid) {
 }
 
 char processState(pid_t pid) {
-  const std::string stat = lineOf("/proc/" + std::to_string(pid) + "/stat");
-  const size_t close = stat.rfind(')');
-  return close != std::string::npos && close + 2 < stat.size() ? stat[close + 2] : 0;
+  const auto stat = procStat("/proc/" + std::to_string(pid));
+  return stat ? stat->state : 0;
 }
 
 bool isTraced(pid_t pid) {

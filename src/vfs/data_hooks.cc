@@ -15,19 +15,18 @@ metrics::Histogram& mergedSizes() {
 }
 }  // namespace
 
-// A merge holds two blocks, what it read and what it writes, while it waits for a third. So many at a time that those waits can
-// always end: a quarter of the memory could be theirs, twice.
+// A merge holds two blocks, what it read and what it writes, while it waits for a third. With one for every four blocks of memory, half
+// of it at most is held that way, so those waits end.
 Merger::Merger(chunk::BlockStore& blocks)
     : blocks_(blocks), running_(static_cast<int>(blocks.buffers().limit() / (4 * blocks.config().blockSize))) {}
 
 Status Merger::merge(const std::vector<meta::Slice>& pieces, meta::SliceId newId, uint8_t tier) {
-  auto& blocks = blocks_;
   chunk::TokenHold turn(running_);
-  const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks.config().blockSize, meta::kChunkSize));
+  const uint32_t step = static_cast<uint32_t>(std::min<uint64_t>(blocks_.config().blockSize, meta::kChunkSize));
   constexpr int64_t kBufferWaitMs = 60'000;
-  TRY_ASSIGN(auto buffer, blocks.buffers().get(step, {}, kBufferWaitMs));
+  TRY_ASSIGN(auto buffer, blocks_.buffers().get(step, {}, kBufferWaitMs));
   // Straight to the store: the objects it replaces may go once it is committed, and other clients cannot read this one's disk.
-  auto out = blocks.newSlice(tier, false);
+  auto out = blocks_.newSlice(tier, false);
   out->setId(newId);
   auto copy = [&]() -> Status {
     uint32_t pos = 0;
@@ -36,7 +35,7 @@ Status Merger::merge(const std::vector<meta::Slice>& pieces, meta::SliceId newId
         // Up to the next block border of the new slice, so that every write fills at most one block.
         uint32_t n = std::min(p.len - done, step - pos % step);
         if (p.id == 0) std::memset(buffer->data(), 0, n);
-        else TRY(blocks.read(p.id, p.size, p.off + done, {buffer->data(), n}));
+        else TRY(blocks_.read(p.id, p.size, p.off + done, {buffer->data(), n}));
         TRY(out->writeAt(pos, {buffer->data(), n}, {}));
         pos += n;
         done += n;
