@@ -118,7 +118,7 @@ std::optional<uint64_t> ControlGroup::limit() const {
   return least;
 }
 
-bool ControlGroup::isOurs() const {
+bool ControlGroup::holdsOnly(pid_t head) const {
   if (folder_ == mount_) {
     // The root of a container's own hierarchy looks like the root of the host's; only the limit tells them apart.
     if (!limit()) return false;
@@ -127,7 +127,7 @@ bool ControlGroup::isOurs() const {
   bool any = false;
   for (pid_t pid = 0; list >> pid;) {
     any = true;
-    if (!descends(pid, getpid()) && !descends(getpid(), pid)) return false;   // 0: a process that we cannot see
+    if (!descends(pid, head)) return false;   // 0: a process that we cannot see
   }
   return any;
 }

@@ -23,8 +23,8 @@ class ControlGroup {
   int version() const { return version_; }
   uint64_t usage() const;                  // bytes charged to the group and those below it; 0: unknown
   std::optional<uint64_t> limit() const;   // bytes, the smallest of it and those above it; nullopt: none
-  // Only this process, those above it and its children are charged here: what is charged is ours.
-  bool isOurs() const;
+  // Nobody is in the group but `head` and its descendants, so that what is charged is theirs. False for a root without a limit.
+  bool holdsOnly(pid_t head) const;
   // Asks the kernel to take back about `bytes` of what it can (v1: all that it can). False if it does not let us.
   bool reclaim(uint64_t bytes) const;
 

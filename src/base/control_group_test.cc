@@ -86,12 +86,13 @@ TEST_F(Tree, UsageAndReclaim) {
   EXPECT_EQ(word, "100");
 }
 
-TEST_F(Tree, OursWhenNobodyElseIsIn) {
-  EXPECT_FALSE(group(2).isOurs());
+TEST_F(Tree, OthersInTheGroupAreSeen) {
+  EXPECT_FALSE(group(2).holdsOnly(getppid()));   // nobody is known to be in
   put("a/b/cgroup.procs", std::to_string(getpid()) + "\n" + std::to_string(getppid()) + "\n");
-  EXPECT_TRUE(group(2).isOurs());
+  EXPECT_TRUE(group(2).holdsOnly(getppid()));
+  EXPECT_FALSE(group(2).holdsOnly(getpid()));   // who has started us does other things too
   put("a/b/cgroup.procs", std::to_string(getpid()) + "\n4194303\n");   // of no kin, or from outside our view
-  EXPECT_FALSE(group(2).isOurs());
+  EXPECT_FALSE(group(2).holdsOnly(getppid()));
 }
 
 }  // namespace

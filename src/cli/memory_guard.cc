@@ -20,7 +20,7 @@ namespace aquifer::cli {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(100);
-constexpr int kLooksPerCheck = 50;                   // of who else is in the group
+constexpr int kLooksPerCheck = 10;                   // of who else is in the group
 constexpr int64_t kReclaimNanos = 1'000'000'000;     // the kernel is asked at most that often: it costs it time
 
 // Memory of a process that no file stands behind.
@@ -35,7 +35,7 @@ uint64_t ownBytes(pid_t pid) {
 }  // namespace
 
 MemoryGuard::MemoryGuard(uint64_t bound, std::function<void()> squeeze)
-    : bound_(bound), squeeze_(std::move(squeeze)), group_(ControlGroup::ofThisProcess()) {
+    : bound_(bound), squeeze_(std::move(squeeze)), group_(ControlGroup::ofThisProcess()), supervisor_(getppid()) {
   metrics::gauge("memory_max_bytes", "what --memory-max promises").set(static_cast<double>(bound_));
   metrics::gaugeCallback("memory_charged_bytes", "memory that counts against --memory-max: heap, buffers, page cache, the kernel's own",
                          [this] { return static_cast<double>(charged()); });
@@ -52,10 +52,13 @@ MemoryGuard::~MemoryGuard() {
   thread_.join();
 }
 
+// A supervisor that has died is no part of it, and what is then our parent even less.
+pid_t MemoryGuard::head() const { return getppid() == supervisor_ ? supervisor_ : getpid(); }
+
 uint64_t MemoryGuard::look() {
   if (ours_) return group_->usage();
   const auto* ledger = PageLedger::installed();
-  return ownBytes(getpid()) + ownBytes(getppid()) + (ledger ? ledger->held() : 0);
+  return ownBytes(getpid()) + (head() == supervisor_ ? ownBytes(supervisor_) : 0) + (ledger ? ledger->held() : 0);
 }
 
 void MemoryGuard::relieve(uint64_t charged) {
@@ -79,7 +82,7 @@ void MemoryGuard::loop() {
   std::unique_lock lock(mu_);
   for (uint64_t n = 0; !stop_; ++n) {
     lock.unlock();
-    if (n % kLooksPerCheck == 0) ours_ = group_ && group_->isOurs();
+    if (n % kLooksPerCheck == 0) ours_ = group_ && group_->holdsOnly(head());
     const uint64_t charged = look();
     charged_.store(charged, std::memory_order_relaxed);
     if (charged > peak()) peak_.store(charged, std::memory_order_relaxed);

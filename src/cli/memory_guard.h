@@ -4,6 +4,8 @@
 // Thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -26,12 +28,14 @@ class MemoryGuard {
 
  private:
   void loop();
+  pid_t head() const;   // of the processes that are this mount
   uint64_t look();
   void relieve(uint64_t charged);
 
   const uint64_t bound_;
   const std::function<void()> squeeze_;
   std::optional<ControlGroup> group_;
+  const pid_t supervisor_;
   bool ours_ = false;   // the group's account is ours alone
   std::atomic<uint64_t> charged_{0}, peak_{0};
   int64_t reclaimedNanos_ = 0;

@@ -228,6 +228,29 @@ def within(promise_mib, limit_mib, seconds, big, cache, *options):
     return note
 
 
+def beside_others():
+    """Who starts the mount is in its group and holds more than the promise: that is not the mount's, and nobody else's memory is taken back."""
+    group = Group(1024 * MIB)
+    starter = "import subprocess, sys\nheld = bytearray(400 << 20)\nprint(subprocess.run(sys.argv[1:]).returncode, flush=True)\nsys.stdin.read()\n"
+    with Volume(aquifer()) as v:
+        mnt = v.dir + "/mnt"
+        os.mkdir(mnt)
+        p = subprocess.Popen([sys.executable, "-c", starter, aquifer(), "mount", "-d", "--no-usage-report", "--cache-dir", v.dir + "/cache",
+                              "--log", v.dir + "/log", "--memory-max", "256", v.meta, mnt],
+                             preexec_fn=group.enter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            assert "0\n" in p.stdout.readline(), "the mount did not start"
+            time.sleep(2.5)     # it looks who else is there once a second
+            peak = float(next(l for l in open(mnt + "/.stats") if "memory_charged_peak_bytes" in l).split()[1])
+            assert 0 < peak < 200 * MIB, f"charged {peak / MIB:.0f} MiB"
+            assert group.usage() > 400 * MIB, "the group holds less than its other process"
+        finally:
+            subprocess.run([aquifer(), "umount", mnt], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+            p.communicate("")
+            group.close()
+    return f"charged {peak / MIB:.0f} MiB"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--soak", action="store_true")
@@ -248,6 +271,7 @@ def main():
         ("128 MiB, the least", within, (128, 160, seconds / 2, big, None, "--cache-size", "512")),
         ("192 MiB, staged writes", within, (192, 256, seconds / 2, big, None, "--cache-size", "512", "--writeback")),
     ]
+    cases.append(("a group shared with who started the mount", beside_others, ()))
     for name, fn, args in cases:
         if a.only in name:
             r.check(name, fn, *args)
